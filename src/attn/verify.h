@@ -28,7 +28,7 @@ static inline bool att_verify_agree(double got, double want, double limit)
     return got == want || fabs(got - want) <= limit || (isnan(got) && isnan(want));
 }
 
-/* Of x [n], without sign, those that are finite */
+/* The largest magnitude of the finite numbers of x [n]. */
 static inline double att_verify_largest(int64_t n, const double *x)
 {
     double largest = 0;
@@ -155,7 +155,7 @@ att_status att_verify_differ(const att_verify_check *c, const char *what, const 
  * has the index. */
 att_status att_verify_same_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
                                 const double *want);
-/* The same for the pairs of a tile; zeros: also where nothing is wanted. */
+/* Compares the numbers of the pairs of a tile; zeros: also where nothing is wanted. */
 att_status att_verify_same_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
                                 const double *want, bool zeros);
 /* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */

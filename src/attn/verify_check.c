@@ -157,7 +157,7 @@ att_status att_verify_same_sums(const att_verify_check *c, const char *name, int
     return ATT_OK;
 }
 
-/* The same for the pairs of a tile; zeros: also where nothing is wanted. */
+/* Compares the numbers of the pairs of a tile; zeros: also where nothing is wanted. */
 att_status att_verify_same_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
                                 const double *want, bool zeros)
 {

@@ -65,7 +65,7 @@ void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* p may be NULL */
  * att_threads(ctx) worker loops, numbered by `thread`. Bodies begin in ascending order of i and run in the default
  * floating-point environment, whatever the host's. */
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg);
-/* The same for many tasks whose neighbors should run on one thread (partition.c); no order is defined. */
+/* Runs many tasks in parallel, neighbors on one thread if possible (partition.c); no order is defined. */
 void att_parallel_partition(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_t i, int thread), void *arg);
 
 /* A hint to the processor, for loops that wait for another thread. */

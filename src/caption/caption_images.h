@@ -33,7 +33,7 @@ void att_caption_images_free(att_caption_images *i);
 /* Grids of a batch in training -> [n * locations, features]; begins to decode the next one. */
 att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_image_choice *now,
                                 const att_image_choice *next);
-/* Those of n images for validation, from `first` on. */
+/* Grids of n images for validation, from `first` on -> [n * locations, features]. */
 att_var *att_caption_images_valid(att_caption_images *i, att_tape *t, int64_t first, int64_t n);
 
 #endif

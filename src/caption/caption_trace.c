@@ -23,7 +23,7 @@ static att_var *apply(const void *self, att_tape *t)
     return att_captioner_states(t, f->captioner, grid, &f->batch, NULL);
 }
 
-/* Of recurrent decoders */
+/* Applies recurrent decoders. */
 static att_var *apply_all(const void *self, att_tape *t) { return output(self, t, apply(self, t)); }
 
 static att_status check(const att_caption_model *m, const int32_t *words, int64_t n)

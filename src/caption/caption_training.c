@@ -79,7 +79,7 @@ static att_var *word_prediction_loss(const att_caption_training *t, att_tape *ta
                                     ATT_OPTIONS(att_binary_cross_entropy_options, .sum = sum));
 }
 
-/* Of a new network of convolutions, or the caller's */
+/* How the rows of a batch are coupled by a new network of convolutions, or by the caller's. */
 static const att_training_coupling *coupling(const void *self)
 {
     static const att_training_coupling norm = {

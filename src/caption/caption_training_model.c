@@ -135,7 +135,7 @@ static att_status imply_encoder(const att_caption_training *t, json_t *root)
     return e ? e : imply(t, root, "encoder_hidden_size", json_real((double)v->info.hidden), "the encoder has");
 }
 
-/* Of no more words than there are. */
+/* Limits "presence" to the number of words. */
 static att_status limit_presence(const att_caption_training *t, json_t *root)
 {
     const double wanted = json_number_value(json_object_get(root, "presence"));

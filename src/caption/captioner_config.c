@@ -6,8 +6,8 @@
 
 /* Upper limits; larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 64, MAX_POSITIONS = 1 << 16, MAX_WORDS = 1 << 24 };
-/* Of additive attention, which has an identity matrix [locations, locations] beside the features to return its weights;
- * an attention plan has at most MAX_VALUES features of values. */
+/* Limits of additive attention: to return its weights it has an identity matrix [locations, locations] beside the
+ * features, and an attention plan has at most MAX_VALUES features of values. */
 enum { MAX_LOCATIONS = 4096, MAX_VALUES = 65536 };
 
 static const char *const encoders[] = {"cnn", "vit"};

@@ -65,8 +65,8 @@ typedef struct att_decoder_memory {
     att_var *context;       /* [n, units] */
     att_recurrent_state first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's initial states, [n, units] */
 } att_decoder_memory;
-/* Of the encoder's results h [offsets[n], units] (not used without attention) and its last states [layers], each [n,
- * units], cells of an LSTM only; the fixed context is the last layer's hidden one. */
+/* Makes the memory of the encoder's results h [offsets[n], units] (not used without attention) and its last states
+ * [layers], each [n, units], cells of an LSTM only; the fixed context is the last layer's hidden one. */
 att_decoder_memory att_recurrent_decoder_memory(att_tape *t, const att_recurrent_decoder *d, att_var *h,
                                                 const int64_t *offsets, int64_t n, const att_recurrent_state *last);
 

@@ -68,7 +68,7 @@ static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 
 /* ---- reading */
 
-/* Of EXIF data the first segment counts, of XMP, as by Pillow, the last. */
+/* Reads the orientation as Pillow does: from the first EXIF segment, or the last one of XMP. */
 static void read_orientation(reader *r)
 {
     static const char exif_name[6] = "Exif\0", xmp_name[29] = "http://ns.adobe.com/xap/1.0/";

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Of a resized image, before it is cropped. */
+/* Limit of a resized image, before it is cropped. */
 #define MAX_PIXELS ((int64_t)1 << 27)
 
 struct att_image_processor {

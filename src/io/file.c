@@ -63,7 +63,7 @@ static att_status refused(att_ctx *ctx, const char *path)
     return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Of a file that was asked for and does not exist. */
+/* The error about a file that was asked for and does not exist. */
 static att_status missing(att_ctx *ctx, const char *path)
 {
     return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(ENOENT));

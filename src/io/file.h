@@ -43,7 +43,7 @@ typedef struct att_text_file {
 /* Reads a file. A missing file is an error if required; otherwise text is NULL. Error: it is known to be something else
  * (io/content.h). */
 att_status att_text_file_open(att_text_file *f, att_ctx *ctx, const char *path, bool required);
-/* The same for FOLDER/NAME. */
+/* Reads FOLDER/NAME as att_text_file_open reads a path. */
 att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required);
 void att_text_file_free(att_text_file *f);
 

@@ -7,7 +7,7 @@
 /* If the open file *file, at path, begins as gzip's: replaces *file by one without a name that has its text. Otherwise
  * *file is unchanged. After an error *file is closed and -1. Error: a pointer of Git LFS. */
 att_status att_unpack_text(const char *path, int *file);
-/* The same, and checks and sets the beginning of the text, as att_open_text. */
+/* Unpacks as att_unpack_text, then checks and sets the beginning of the text as att_open_text. */
 att_status att_begin_text(const char *path, int *file);
 
 #endif

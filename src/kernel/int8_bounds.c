@@ -77,7 +77,7 @@ static void pack(int64_t words, const float *x, const att_int8_row *of, float *p
     }
 }
 
-/* Of one row: upper [columns], and the largest lower bound, if that is above *best. */
+/* Bounds the scores of one row: upper [columns]; *best becomes the largest lower bound, if that is above it. */
 static void bounds_of(const att_int8_row *row, int columns, const float *sums, const float *extra, const float *bias,
                       float *upper, float *best)
 {

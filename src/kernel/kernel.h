@@ -263,7 +263,7 @@ typedef struct att_layer_kernels {
     /* dx [n] = dy [n] f'(x [n]); dx may be dy */
     void (*activate_back)(int activation, int64_t n, const float *x, const float *dy, float *dx);
     void (*tanh_back)(int64_t n, const float *x, const float *dy, float *dx);
-    /* Of a logit x and a target t, both [n]: log(1 + e^x) - x t, and its derivative by x; 0 where t < 0 */
+    /* Computes log(1 + e^x) - x t of logits x and targets t, all [n], and its derivative by x; 0 where t < 0. */
     void (*logistic)(int64_t n, const float *x, const float *t, float *y);
     void (*logistic_back)(int64_t n, const float *x, const float *t, float *dx);
 
@@ -383,7 +383,8 @@ double att_ref_logistic(double x, double t);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 double att_ref_log_sum_exp(int64_t n, const float *x);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
-/* Of sum(dy y), by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if centered */
+/* The gradients of sum(dy y) by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if centered
+ */
 void att_ref_norm_back(bool centered, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
                        double *dx, double *dgamma);
 void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, double *y);

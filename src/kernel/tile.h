@@ -135,7 +135,7 @@ ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int
     return k - rounds * STEPS;
 }
 
-/* The same for a tile of attention: one line every 4 products, as long as the list has any. */
+/* Multiplies and prefetches for a tile of attention: one line every 4 products, as long as the list has any. */
 ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
                                          vf acc[MAX_ROWS][MAX_VECTORS])
 {

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Of the answers in a part of [0, 1] */
+/* Counts the answers whose confidence is in one part of [0, 1]. */
 typedef struct bin {
     int64_t right;
     double confidence; /* sum */

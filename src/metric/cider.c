@@ -214,7 +214,7 @@ static double product(cider *c, const gram_text *text, const gram_text *referenc
 
 static double bigrams(const gram_text *t) { return t->words > 1 ? (double)(t->words - 1) : 0; }
 
-/* Of a text, which `references` texts follow. */
+/* The score of a text, which `references` texts follow. */
 static double score_of(cider *c, const gram_text *text, int64_t references)
 {
     const gram_vector v = vector_of(c, text);

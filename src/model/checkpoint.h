@@ -56,7 +56,7 @@ typedef struct att_checkpoint {
  * ours. If there are only other formats, the error states how to convert them. */
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
                                att_checkpoint **out);
-/* The same for a .gguf file, which the checkpoint then owns, also after an error. */
+/* Opens a .gguf file, which the checkpoint then owns, also after an error. */
 att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpoint_name *names, const char *prefix,
                                     att_checkpoint **out);
 /* Opens what FOLDER/model.safetensors.index.json lists (shards.c). */

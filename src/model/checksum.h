@@ -9,7 +9,7 @@
 att_status att_settings_checksum(att_ctx *ctx, json_t *settings, uint64_t *sum);
 /* sum continued over a parameter's numbers as f32 */
 uint64_t att_param_checksum(uint64_t sum, att_ctx *ctx, const att_param *p);
-/* The same over the weights of a trainable model, in the order of its parameters. */
+/* sum continued over all weights of a trainable model, in the order of its parameters */
 uint64_t att_model_checksum(uint64_t sum, const att_model *m);
 
 #endif

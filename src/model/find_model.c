@@ -92,7 +92,7 @@ static att_status find_model(const char *folder, bool *found)
     return ATT_OK;
 }
 
-/* Of a conversion that did not end */
+/* Is it the folder of a conversion that did not end? */
 static bool is_unfinished(const char *name)
 {
     static const char end[] = ".unfinished";

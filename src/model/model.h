@@ -103,7 +103,7 @@ att_status att_model_weights_write(const char *caller, const att_model *m, att_m
 
 /* Error: a row of results x [n, width] is not finite, as of damaged weights; what: "the probabilities of image". */
 att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x);
-/* The same where x are rows [first, first + n) of the results. */
+/* Checks x, rows [first, first + n) of the results, as att_check_finite does. */
 att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, int64_t n, int64_t width,
                                  const float *x);
 

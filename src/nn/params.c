@@ -254,7 +254,7 @@ static att_status make(att_nn_params *p, entry *e, int rank, const int64_t *dim,
     return s ? s : att_param_new(p->ctx, &value, &e->param);
 }
 
-/* The same name again: a tied weight */
+/* Returns the parameter of a name that was requested before, a tied weight. */
 static att_param *again(att_nn_params *p, const char *name, att_param *param, int rank, const int64_t *dim)
 {
     att_tensor value = *att_param_value(param);

@@ -127,7 +127,7 @@ static bool is_named(const att_table *t, bool types, int64_t i, const char *name
     return att_log_column_is_in(att_log_column_name(t->field[i], types), (const char *const[]){name, NULL});
 }
 
-/* Those of users, items or times: c */
+/* Finds the columns with usual names of users, items or times, as c states. */
 static columns find_usual(const att_table *t, bool types, int c)
 {
     columns found = {-1, -1};

@@ -148,7 +148,7 @@ static att_status number_columns(att_log_format *f, const att_where *where, cons
     return f->kind == ATT_INTERACTIONS_HISTORIES ? ATT_OK : att_log_columns_check(where, f->column);
 }
 
-/* Of "user item rating time" the time is the last one, unless that before it alone is likely a time. */
+/* Guesses the time in "user item rating time": the last field, unless only the one before it is likely a time. */
 static int64_t guess_time(const att_log_format *f, const att_table *t)
 {
     const bool before = f->fields == MAX_FIELDS && f->time_fields == 1 && att_time_is_likely(t->field[f->fields - 2]) &&

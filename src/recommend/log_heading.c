@@ -9,7 +9,7 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 
 /* ---- names */
 
-/* Of columns that are not used, as att_log_column_is_in wants them */
+/* Names of columns that are not used, as att_log_column_is_in expects them. */
 static const char *const others[] = {"rating", "ratings", "score",    "stars", "value", "weight", "count",
                                      "event",  "type",    "quantity", "price", "users", "items",  NULL};
 

@@ -7,7 +7,7 @@ double att_gbce_beta(double calibration, int64_t negatives, int64_t items)
     return share * (calibration * (1 - 1 / share) + 1 / share);
 }
 
-/* That of scores [n, items of the training data] */
+/* Computes the softmax loss of scores [n, items of the training data]. */
 static att_var *softmax_of_classes(att_tape *t, att_ctx *ctx, const att_item_softmax_classes *classes, att_var *scores,
                                    const att_item_targets *targets)
 {

@@ -9,7 +9,7 @@
 
 /* ---- the vectors of all items */
 
-/* Of a model with content they are computed, else they are the first rows of the items' own vectors. */
+/* Makes the table of item vectors: computed if the model has content, else the first rows of the items' own vectors. */
 static att_status make_table(const att_recommender *m, att_param **param, float **data)
 {
     const int64_t count = m->config.info.items * m->config.info.hidden;

@@ -29,7 +29,7 @@ typedef struct sentence_data {
     att_distinct_batches distinct; /* of the ranking loss */
     int64_t truncated;             /* rows with a truncated text */
     uint64_t start, texts;         /* checksums of the initial weights and of the data */
-    /* Of a batch, first texts, then second ones, ...: */
+    /* The current batch: its first texts, then its second ones, ... */
     int32_t *ids;
     int64_t *offsets;       /* [columns batch + 1] */
     uint32_t *sequence_ids; /* [columns batch] */
@@ -111,7 +111,7 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-/* Of the ranking loss: numbers the texts, and tries whether the first batch can be filled. */
+/* Prepares the ranking loss: numbers the texts, and tries whether the first batch can be filled. */
 static att_status prepare_ranking(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
@@ -128,7 +128,7 @@ static att_status prepare_ranking(sentence_data *t)
                     (long long)o->batch, (long long)t->first[1]);
 }
 
-/* Of the softmax loss: makes the classifier. */
+/* Makes the classifier of the softmax loss. */
 static att_status make_classifier(sentence_data *t)
 {
     const att_nn_params_config c = {.size = sizeof c, .seed = t->base.common.seed};
@@ -186,7 +186,8 @@ static void free_data(void *self)
 
 /* ---- training */
 
-/* Those of the model, then those of the classifier, "classifier.weight" and "classifier.bias". */
+/* Returns parameter i: those of the model come first, then those of the classifier, "classifier.weight" and
+ * "classifier.bias". */
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     const sentence_data *t = self;

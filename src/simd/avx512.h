@@ -202,7 +202,7 @@ ATT_INLINE void v_transpose(vf x[ATT_LANES])
         x[i + 8] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0xdd);
     }
 }
-/* Of block i the words are lanes 8 i to 8 i + 7. */
+/* Adds the words of each block; those of block i are lanes 8 i to 8 i + 7. */
 ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[2])
 {
     vf x[ATT_LANES];

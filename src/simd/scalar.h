@@ -41,7 +41,7 @@ static inline vf v_fma(vf a, vf b, vf c)
 {
     return a * b + c;
 } /* rounds twice here, once where there is an instruction */
-/* The same in the register of the sum: a compiler that may choose moves sums between registers, or spills them. */
+/* v_fma in the register of the sum: a compiler that may choose moves sums between registers, or spills them. */
 static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
 /* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-127, 127];
  * here a may be in [-128, 127]: the sum of two products is within int16. */
@@ -156,7 +156,7 @@ static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES]) /*
         memcpy(&c[i], p + at[i], sizeof c[i]);
     return v_from_f16(c);
 }
-/* Of pairs of codes the first ones, and the second ones */
+/* Loads pairs of codes -> the first ones, and the second ones. */
 static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
 {
     *first = v_from_f16_at(p, at);

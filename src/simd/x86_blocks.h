@@ -21,7 +21,7 @@ static inline __m128i v_codes_at(const uint8_t *p, const int64_t *at)
     return _mm_set_epi16((int16_t)c[7], (int16_t)c[6], (int16_t)c[5], (int16_t)c[4], (int16_t)c[3], (int16_t)c[2],
                          (int16_t)c[1], (int16_t)c[0]);
 }
-/* Of eight pairs of codes, at[i] bytes from p: all first ones, all second ones */
+/* Loads eight pairs of codes, at[i] bytes from p -> all first codes, then all second ones. */
 static inline __m256i v_code_pairs_at(const uint8_t *p, const int64_t *at)
 {
     const __m128i apart = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);

@@ -45,7 +45,8 @@ static const char *const unused[] = {"rotary_emb.", "layers.*.self_attn.rotary_e
 
 static void configure(att_model *m, att_settings *s) { att_llama_config_read(s, &((llama *)m)->config); }
 
-/* Of Phi-3, rows of one matrix are queries, keys and values, and rows of another gate and inner. */
+/* Loads a parameter. Phi-3 has queries, keys and values as rows of one matrix, and gate and inner as rows of another.
+ */
 static att_status load(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     const llama *m = model;

@@ -25,7 +25,7 @@ typedef struct att_llama_config {
 
 /* Their values of "model_type" */
 extern const att_model_types att_llama_types;
-/* Of settings that have one of these types */
+/* Reads settings that have one of these types. */
 void att_llama_config_read(att_settings *s, att_llama_config *c);
 
 #endif

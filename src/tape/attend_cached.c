@@ -104,7 +104,7 @@ static att_status attend(const att_plan *plan, const new_tokens *n, const att_te
     return s;
 }
 
-/* The same, but q and out are f32. */
+/* Appends and attends, with q and out in f32. */
 static att_status attend_converted(att_tape *t, const att_plan *plan, const new_tokens *n, const att_tensor *q,
                                    const att_tensor *out, att_attention_args *a)
 {

@@ -17,7 +17,7 @@ typedef struct patches {
     float *rows;    /* [rows, length] */
 } patches;
 
-/* Of a line of a patch whose first column is `left`: columns [*first, *last) are in the image, others are padding. */
+/* Which columns of a line of a patch are in the image: [*first, *last); others are padding. left: its first column. */
 static void columns_inside(const att_window *w, int64_t left, int64_t *first, int64_t *last)
 {
     *first = att_min(left < 0 ? -left : 0, w->kernel[1]);

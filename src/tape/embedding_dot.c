@@ -17,7 +17,7 @@ typedef struct embedding_dot_job {
     float *y;               /* [rows, count] */
     const float *dy;        /* as y */
     float *dx, *dtable;     /* as x and table */
-    /* Of a table that is f32, its rows; of another one the chosen rows of a block of rows of x, as f32 */
+    /* The rows of an f32 table; of other tables, the chosen rows of a block of rows of x, as f32 */
     const float *floats;
     float *converted; /* [block, count, features] */
     int64_t first;    /* of the block */

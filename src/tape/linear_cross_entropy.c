@@ -213,7 +213,7 @@ const att_operation att_operation_linear_cross_entropy = {.name = "linear_cross_
 
 /* ---- forward */
 
-/* Of the classes of a row so far */
+/* Sums over the classes of a row so far. */
 typedef struct row_sums {
     double max, sum; /* sum of e^(z - max) */
     double total;    /* sum of z, if labels are smoothed */

@@ -1,4 +1,4 @@
-/* The same numbers in another shape: a view */
+/* A view of a variable's numbers in another shape. */
 #include "tape/tape.h"
 
 /* The gradient is shared, so backward has nothing to do. */

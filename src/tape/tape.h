@@ -96,7 +96,7 @@ struct att_tape {
 bool att_tape_ready(att_tape *t);
 /* A new variable with uninitialized values. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
-/* The same in the shape of x; NULL as well where x is NULL, or the operation need not start. */
+/* A new variable in the shape of x; NULL as well if x is NULL, or the operation must not start. */
 att_var *att_tape_like(att_tape *t, const att_var *x);
 /* A view of a variable, sharing value and gradient: of all of it, or of a part from element `at`. */
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
@@ -263,7 +263,7 @@ att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy);
 
 /* The gradient of x (grad.c), zeroed if it was not written yet, to be added to; NULL: x is NULL or requires none */
 float *att_tape_grad(att_var *x);
-/* The same for an operation that can write as well as add: if *add is false it must write all elements. */
+/* The gradient of x for an operation that can write as well as add: if *add is false it must write all elements. */
 float *att_tape_grad_for_write(att_var *x, bool *add);
 /* Has the gradient of x been written? */
 bool att_tape_begun(const att_var *x);

@@ -8,7 +8,7 @@
 
 /* Number of elements of a view that passed att_wrap or att_check; 1 for rank 0. */
 int64_t att_count(const att_tensor *t);
-/* Of blocks: ATT_Q8_0 and the like. */
+/* Is it a type of blocks: ATT_Q8_0 or a similar one? */
 bool att_is_quantized(att_dtype t);
 /* f32, f16, bf16, or quantized: what att_tensor_convert converts into one another */
 bool att_is_real(att_dtype t);

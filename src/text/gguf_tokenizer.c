@@ -112,7 +112,7 @@ static att_status read_merges(reader *r, json_t *merges)
     return s;
 }
 
-/* Of normal tokens alone: the others are not results of a merge in SentencePiece. */
+/* Makes merges of normal tokens alone: in SentencePiece, no merge gives a token of another type. */
 static att_status make_merges(reader *r, json_t *merges)
 {
     att_token_list normal = {.ctx = r->ctx};

@@ -23,8 +23,8 @@ const char *att_ids_at(const att_ids *ids, int64_t i);
 int64_t att_ids_find(const att_ids *ids, att_byte_view id);
 /* Is it an id? `what` names the field in errors: it is empty, too long, not UTF-8, or has a zero byte. */
 att_status att_id_check(att_byte_view id, const att_where *where, const char *what);
-/* The same, after adding the id if it is new; `what` names the field in errors: the id is empty, too long, not UTF-8,
- * or has a zero byte. */
+/* Finds an id, and adds it if it is new; `what` names the field in errors: the id is empty, too long, not UTF-8, or has
+ * a zero byte. */
 att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, const char *what, int32_t *out);
 
 /* Removes the id that was added last. */

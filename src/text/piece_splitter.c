@@ -49,7 +49,7 @@ void att_piece_flush(const att_sentencepiece *m, att_piece_sink *sink)
     sink->unknown_bytes = 0;
 }
 
-/* Of the bytes of a character the last one stands for it, the others for nothing. */
+/* Emits the bytes of a character as tokens: the last one stands for the character, the others for nothing. */
 static void emit_bytes(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

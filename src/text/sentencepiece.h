@@ -72,7 +72,7 @@ typedef struct att_piece_sink {
     bool full;         /* set by the user: no more pieces are accepted */
     bool aligned;      /* set by the user, who wants these: */
     size_t begin, end; /* bytes of the text that the piece stands for */
-    /* Of the text that is split: */
+    /* The text that is split: */
     const char *normal;   /* [bytes] */
     const size_t *origin; /* [bytes + 1]: what precedes each byte in the text before normalization; or NULL */
     const char *unknown_begin;

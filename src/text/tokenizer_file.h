@@ -34,7 +34,7 @@ bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, 
 void att_special_tokens_map_read(att_settings *config, const char *folder, att_settings *map);
 /* The special token `key` of either; NULL: none. */
 const json_t *att_special_token_value(const att_settings *config, const att_settings *map, const char *key);
-/* The same as text, or else `otherwise`. */
+/* The special token `key` as text, or else `otherwise`. */
 const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise);
 /* The token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);

@@ -35,12 +35,12 @@ att_status att_vocabulary_init(att_vocabulary *v, att_ctx *ctx, int64_t size, si
 void att_vocabulary_free(att_vocabulary *v);
 /* Sets the token of an unused id, not empty, space reserved; WordPiece does not match it. */
 void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
-/* The same, and WordPiece matches it; the token must be new. False: too many hash collisions (a vocabulary made to slow
- * down searches). */
+/* Sets the token of an unused id, which WordPiece matches; the token must be new. False: too many hash collisions (a
+ * vocabulary made to slow down searches). */
 bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
 /* The token of an id, zero-terminated; NULL: none. */
 const char *att_vocabulary_get(const att_vocabulary *v, int64_t id);
-/* The same, as it may have zero bytes; data NULL: none. */
+/* The token of an id, which may have zero bytes; data NULL: none. */
 att_byte_view att_vocabulary_view(const att_vocabulary *v, int64_t id);
 /* The id of an added token, else ATT_NO_TOKEN. */
 int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes);

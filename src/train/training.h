@@ -65,7 +65,7 @@ typedef struct att_training_kind {
     const att_training_coupling *(*coupling)(const void *self);
     /* The number of rows of a batch of the epoch */
     int64_t (*rows)(const void *self, int64_t batch);
-    /* Of a loss that is a sum over rows: does it not depend on the parameter, which then stays? Or NULL: it does. */
+    /* Does a loss that is a sum over rows not depend on the parameter, which then stays? NULL: it depends on all. */
     bool (*idle)(const void *self, const char *name);
     /* The summed loss of rows of a batch -> [1]; adds to targets, the number of summands, examples and sources. The sum
      * over all rows is the batch's. The data that the tape refers to stays valid until the next call. */

@@ -185,7 +185,7 @@ att_var *att_encoder_decoder_states(att_tape *t, const att_encoder_decoder *m, c
     return y;
 }
 
-/* Of pairs that read_pairs has copied */
+/* Computes the logits of pairs that read_pairs has copied. */
 static att_var *logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
                        const att_loss_options *l)
 {

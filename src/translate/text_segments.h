@@ -25,7 +25,7 @@ typedef struct att_text_segments {
  * repeatedly: near the middle at the end of a sentence, else at a space, else between characters. A language code at
  * its start (">>de<<") is repeated in each segment. */
 att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes);
-/* The same for a text that is given as its tokens, ids [n] or NULL if n is 0, which cannot be split. */
+/* Adds text `number` from its tokens, ids [n] or NULL if n is 0; it cannot be split. */
 att_status att_text_segments_add_ids(att_text_segments *p, int64_t number, const int32_t *ids, int64_t n);
 /* Removes all segments but the first `count`. */
 void att_text_segments_truncate(att_text_segments *p, int64_t count);

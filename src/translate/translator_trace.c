@@ -22,7 +22,7 @@ static att_var *apply(const void *self, att_tape *t)
     return att_encoder_decoder_states(t, f->m, &f->pair, &(const att_loss_options){.size = sizeof(att_loss_options)});
 }
 
-/* Of models without hidden states of a decoder */
+/* Applies models whose decoder has no hidden states. */
 static att_var *apply_all(const void *self, att_tape *t) { return output(self, t, apply(self, t)); }
 
 static att_status check(const att_translator *m, const int32_t *target, int64_t n)

@@ -13,7 +13,7 @@ typedef struct class_rest {
     int64_t count, needed;
 } class_rest;
 
-/* Of each class, which has rest[class].count images, marks round(share * count) of them at random, but not all and, if
+/* Marks round(share * count) images of each class, which has count = rest[class].count, at random, but not all and, if
  * there are two, not none: each image with the probability that its class still needs (Knuth 1969, selection sampling).
  * rest [classes]: becomes 0. -> number marked */
 static int64_t mark(const att_image_set *s, double share, uint64_t seed, class_rest *rest, bool *marked)

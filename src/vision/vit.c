@@ -115,7 +115,7 @@ att_status att_vit_build(att_model *base)
     return ATT_OK;
 }
 
-/* Of a black image, the smallest that the model may have */
+/* Prepares the model by a pass of a black image, the smallest that the model may have. */
 att_var *att_vit_prepare(att_tape *t, const void *model)
 {
     const att_vit *m = model;

@@ -72,7 +72,7 @@ static const att_checkpoint_name timm_names[] = {
     LINEAR("distillation_head", "head_dist"),
     {0},
 };
-/* Of pre-training alone */
+/* Tensors that only pre-training uses. */
 static const char *const unused[] = {"embeddings.mask_token", "mask_token", "pooler.", NULL};
 
 /* ---- kinds */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of Hugging Face, an object whose keys are numbers; of timm, that or a list; NULL: there are none */
+/* Finds the labels: Hugging Face has an object whose keys are numbers; timm has that or a list. NULL: none. */
 static const json_t *find_labels(const att_settings *s)
 {
     static const char *const keys[] = {"id2label", "label_names"};

@@ -82,8 +82,8 @@ static att_status replace_classifier(const att_vit *m, const char *folder, int64
 
 static void set_config(att_model *m, const void *config) { ((att_vit *)m)->config = *(const att_vit_config *)config; }
 
-/* The same where some parameters are frozen, and so views of the folder's: it is opened once more, with a new
- * classifier */
+/* Makes the model for other classes where some parameters are frozen, and so views of the folder's: opens the folder
+ * once more, with a new classifier. */
 static att_status open_again(const att_vit *m, const char *folder, int64_t classes,
                              const att_trainable_options *options, uint64_t seed, att_vit **out)
 {

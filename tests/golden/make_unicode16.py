@@ -52,6 +52,6 @@ TO.write_text("\n".join([
     "/* Characters of Unicode 15 and 16, and their categories. */",
     "static const newer_range newer_table[] = {",
     *rows(f'{{0x{a:X}, 0x{b:X}, "{k}"}},' for (a, b), k in newer), "};", "",
-    "/* Of Unicode 14: marks that StripAccents keeps, and others that it removes. */",
+    "/* Characters of Unicode 14: marks that StripAccents keeps, and others that it removes. */",
     "static const uint32_t strange_marks[][2] = {",
     *rows(f"{{0x{a:X}, 0x{b:X}}}," for a, b in strange), "};", ""]))

@@ -280,7 +280,8 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
     k->backward.gemm_nn(&product);
 }
 
-/* The same for the whole block, where it is not empty: keys to which the same queries attend go together. */
+/* Accumulates dK and dV of the parts of the block that are not empty: keys to which the same queries attend share a
+ * product. */
 static void accumulate_block(att_backward_work *x, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
     const int keys = x->keys->keys;

@@ -15,7 +15,7 @@ typedef struct att_mask_tile {
     att_range partial;                             /* outside of these keys all pairs of the ranges attend */
     uint64_t bits[ATT_KEY_BLOCK];                  /* of the keys in `partial`: see att_mask_tile_bits */
 } att_mask_tile;
-/* Of a key in the ranges, bit i: query q0 + i attends to it. */
+/* Which queries attend to a key in the ranges: bit i stands for query q0 + i. */
 static inline uint64_t att_mask_tile_bits(const att_mask_tile *mask_tile, int64_t key)
 {
     return mask_tile->partial.first <= key && key < mask_tile->partial.last ? mask_tile->bits[key] : ~UINT64_C(0);

@@ -9,7 +9,8 @@ enum {
     ATT_CACHE_SIZES = 4                               /* of pages: ATT_KEY_BLOCK tokens, half as many, ... */
 };
 
-/* Of head h, at + h ATT_CACHE_SLAB head_bytes: keys [tokens / panel][key_dim][panel], values [tokens][value_dim] */
+/* A page; head h begins at `at` + h ATT_CACHE_SLAB head_bytes: keys [tokens / panel][key_dim][panel], values
+ * [tokens][value_dim] */
 struct att_page {
     char *at;
     att_page *next; /* of the free ones */

@@ -17,7 +17,7 @@ typedef struct addition {
     size_t panel_bytes;
 } addition;
 
-/* Of k and v: the dimensions of heads and of tokens. */
+/* Which dimensions of k and v are heads and tokens. */
 static int heads_dim(const addition *a) { return a->batched || a->offsets ? 1 : 0; }
 static int tokens_dim(const addition *a) { return a->offsets ? 0 : heads_dim(a) + 1; }
 

@@ -83,7 +83,7 @@ typedef struct att_tensor_group {
 /* t, perhaps one of them itself, shares no memory with the other tensors of a struct. */
 att_status att_check_group_apart(att_ctx *ctx, const char *name, const att_tensor *t, const void *from,
                                  const att_tensor_group *groups);
-/* The same with the tensors of the call's args. */
+/* Checks that t shares no memory with the tensors of the call's args. */
 att_status att_call_check_apart(const att_call *call, const char *name, const att_tensor *t);
 static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
 /* Numbers of one head's parameter [heads or 1, ...]. */
@@ -96,7 +96,7 @@ bool att_call_copies(const att_call *call);
 /* One head of one sequence of the call. */
 void att_call_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *view);
 
-/* The same, after checks. */
+/* Checks sequence and head, and finds the head of the sequence. */
 att_status att_call_find_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *view);
 
 /* Rows [first, last) of out and lse, which attend to nothing. */

@@ -30,7 +30,7 @@ typedef struct att_strided_rows {
     int64_t outer, outer_step, inner, step;
 } att_strided_rows;
 att_strided_rows att_strided_rows_of(const att_call *call, const att_tensor *t, int64_t head);
-/* The same rows of two tensors as one run each, where both allow that. */
+/* Joins the rows of each tensor into one run, if the strides of both allow that. */
 void att_strided_rows_join(att_strided_rows *a, att_strided_rows *b);
 static inline void *att_strided_row_at(const att_strided_rows *l, int64_t elements)
 {
@@ -39,7 +39,7 @@ static inline void *att_strided_row_at(const att_strided_rows *l, int64_t elemen
 
 /* y [n] from x [n], perhaps from u [n], and from itself; f32 where nothing else is stated */
 typedef void att_row_function(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y);
-/* Of all lines, over all threads. */
+/* Calls f for all rows, on all threads. */
 void att_for_each_row(const att_call *call, att_row_function *f, int64_t n, att_strided_rows x, att_strided_rows u,
                       att_strided_rows y);
 

@@ -63,7 +63,7 @@ struct att_plan {
     att_scratch_pool *scratch;
 };
 
-/* Of an instruction set. */
+/* The functions on vectors of an instruction set, for stages. */
 att_vectors att_vectors_of(const att_kernels *kernels);
 /* A head's view of the sink's parameter, of param [n_params]. */
 static inline const att_param_view *att_sink_of(const att_plan *plan, const att_param_view *param)

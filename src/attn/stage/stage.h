@@ -16,7 +16,7 @@
 #include "kernel/kernel.h"
 #include "util/util.h"
 
-/* Of a plan: modifiers and masks, and the parameters of all stages. */
+/* Limits of a plan: modifiers and masks, and the parameters of all stages. */
 enum { ATT_MAX_STAGES = 16, ATT_MAX_PARAMS = 16 };
 
 /* Constants, so that results depend on neither caches nor threads: keys are counted from the sequence's start, a

@@ -66,7 +66,7 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Of tokens with the same text, which normalization may give them, that with the lowest id is found: the package, since
+/* If tokens have the same text, which normalization may give them, keeps the one with the lowest id. The package, since
  * its version 0.23, finds any of them, at random. */
 static void keep_first(att_token_list *list)
 {

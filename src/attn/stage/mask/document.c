@@ -49,7 +49,7 @@ typedef struct range {
     int32_t min, max;
 } range;
 
-/* Of the ids of n time steps. */
+/* The smallest and the largest id of n time steps. */
 static range range_of(const int32_t *id, int64_t stride, int64_t n, bool ascend)
 {
     range r = {id[0], id[(n - 1) * stride]};

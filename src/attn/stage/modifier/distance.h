@@ -15,13 +15,13 @@ enum { MAX_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_Q_TILE };
 
 static inline int64_t distance_of_pair(const att_pair *p) { return p->k - p->q - p->head->position; }
 
-/* Of diagonal 0; that of diagonal n is n less. */
+/* The distance of diagonal 0; that of diagonal n is n less. */
 static inline int64_t first_distance(const att_modifier_tile *t)
 {
     return t->k + t->keys - 1 - t->q - t->head->position;
 }
 
-/* Those of the whole tile, and those that have a pair. */
+/* How many diagonals the whole tile has, and how many have a pair. */
 static inline int all_diagonals(const att_modifier_tile *t) { return (int)t->columns + t->keys - 1; }
 static inline int used_diagonals(const att_modifier_tile *t) { return t->queries + t->keys - 1; }
 

@@ -100,7 +100,7 @@ static void load_weights(const att_score_tile *t, int64_t a0, int n, weights *w)
     }
 }
 
-/* Of a chunk; v and its groups' sums. */
+/* The score of a pair over the n features of a chunk; v [n], sum: the sums of its groups. */
 ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, const float *v, const float *sum)
 {
     vf acc = v_set(0), d[GROUP];

@@ -26,7 +26,7 @@ typedef struct position {
     int c, n;
 } position;
 
-/* Of a piece of n features from a0 on. */
+/* The position of chunk c in a piece of n features from a0 on. */
 static position position_of(int64_t a0, int n, int c) { return (position){a0 + c * CHUNK, c, in_chunk(n, c)}; }
 
 /* How many features of each query are a piece. */
@@ -107,7 +107,7 @@ static void load_queries(const att_score_tile *t, int64_t a0, int n, exponents *
                        c * t->queries + i, q);
 }
 
-/* Of a key that is made precomputed: e^2x, and after that, for each chunk, whether it is wide; both in whole lines of
+/* A key is precomputed as e^2x, followed by, for each chunk, whether it is wide; both in whole lines of
  * the cache. */
 static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
 static int64_t ready_wide(int64_t dim) { return in_lines(dim); }
