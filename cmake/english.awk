@@ -30,6 +30,7 @@ function check(line,    found)
     gsub(/there[^a-z]+(is|are|was|were|be)[^a-z]+no/, "", found)
     gsub(/no[^a-z]+(longer|more|less|better|worse|other|further|[a-z]+er)[^a-z]/, "", found)
     if (ends_in_line(found, "(is|are|was|were|be) no [a-z\"%\\\\]")) fail("\"is no ...\": \"is not a ...\"")
+    if (ends_in_line(found, "(which|that) (is|are) none")) fail("\"which is none\": \"which is not one of ...\"")
     if (ends_in_line(found, "likewise")) fail("\"likewise\": a verb of its own")
     if (ends_in_line(found, "the same of")) fail("\"the same of\": name what is meant")
 }

@@ -28,6 +28,7 @@ END
 cp "$folder/done/bad.c" "$folder/bad.c"
 cat >"$folder/bad.md" <<'END'
 A link is no `file`, and `is no file` is code.
+It is 4, which is none.
 ```
 likewise
 ```
@@ -46,8 +47,9 @@ END
 sed -n '/begins with/!s,^done/,,p' "$folder/expected" >"$folder/more"
 cat >>"$folder/more" <<'END'
 bad.md:1: "is no ...": "is not a ..."
-bad.md:5: "is no ...": "is not a ..."
-bad.md:5: "likewise": a verb of its own
+bad.md:2: "which is none": "which is not one of ..."
+bad.md:6: "is no ...": "is not a ..."
+bad.md:6: "likewise": a verb of its own
 END
 cat "$folder/more" >>"$folder/expected"
 english=$PWD/cmake/english.awk

@@ -215,8 +215,8 @@ const cli_command cli_classify = {
         "probabilities; a folder stands for the images in it. On a terminal they are bars, else each image "
         "is a line, separated by tabs: path, then label and probability of each class. An image that cannot be read "
         "is an error, but the others are classified.\n\n"
-        "--attention draws the image as the model sees it, and once more under colors that show how much the "
-        "token [CLS] attends to each patch; for a model without [CLS], the mean over all patches that attend.",
+        "--attention draws the image as the model sees it, and once more under colors that show the "
+        "attention of the token [CLS] to each patch; for a model without [CLS], the mean over all patches that attend.",
     .examples = "attend classify shoe.png\n"
                 "attend classify -m vit-base-patch16-224 --top 3 photos/\n"
                 "attend classify -m vit-base-patch16-224 --attention cat.png --layer 11 --head 0 cat.jpg",

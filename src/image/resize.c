@@ -258,7 +258,8 @@ att_status att_image_resize(att_ctx *ctx, const att_image *image, int64_t height
                      (long long)height);
     if (!s && filter != ATT_IMAGE_FILTER_NEAREST && filter != ATT_IMAGE_FILTER_BILINEAR &&
         filter != ATT_IMAGE_FILTER_BICUBIC && filter != ATT_IMAGE_FILTER_LANCZOS)
-        s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: filter is %d, which is none", __func__, (int)filter);
+        s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: filter is %d, which is not an att_image_filter", __func__,
+                     (int)filter);
     if (s)
         return s;
     if (height == image->height && width == image->width)

@@ -129,10 +129,11 @@ static att_status choose(att_chat_template *t, const att_chat_source *source, at
         return ATT_OK;
     list_names(names, sizeof names);
     return att_fail(t->ctx, ATT_ERR_UNSUPPORTED,
-                    source->text ? "%s: this chat template is none of those that attend knows; --template NAME chooses "
-                                   "one of them: %s"
-                                 : "%s: the model has no chat template, as models that were not trained for chat; "
-                                   "--template NAME chooses one: %s",
+                    source->text
+                        ? "%s: this chat template is not one of those that attend knows; --template NAME chooses "
+                          "one of them: %s"
+                        : "%s: the model has no chat template, as models that were not trained for chat; "
+                          "--template NAME chooses one: %s",
                     source->path, names);
 }
 

@@ -255,7 +255,7 @@ static att_status check(const recommender_data *t)
     if (!o->data)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.data is NULL");
     if ((unsigned)o->loss > ATT_ITEM_LOSS_GBCE)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is not an att_item_loss", (int)o->loss);
     att_status e = att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
     if (!e && o->loss == ATT_ITEM_LOSS_SOFTMAX && o->negatives)
         e = att_fail(ctx, ATT_ERR_ARGUMENT,

@@ -301,9 +301,10 @@ static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *
 {
     const bool ranking = o->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
     if ((unsigned)o->loss > ATT_SENTENCE_LOSS_SOFTMAX)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is not an att_sentence_loss", (int)o->loss);
     if ((unsigned)o->distance > ATT_SENTENCE_DISTANCE_COSINE)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.distance is %d, which is none", (int)o->distance);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.distance is %d, which is not an att_sentence_distance",
+                        (int)o->distance);
     const int64_t columns = o->loss == ATT_SENTENCE_LOSS_TRIPLET ? 3 : 2;
     if (ranking ? o->columns < 2 || o->columns > MAX_COLUMNS : o->columns != columns)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.columns is %lld, but this loss has rows of %lld texts%s",

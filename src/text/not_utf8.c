@@ -61,7 +61,7 @@ static bool is_western(att_byte_view text)
     return true;
 }
 
-/* How many characters beyond ASCII are UTF-8, less those that are none */
+/* How many characters beyond ASCII are UTF-8, less those that are not */
 static int64_t count_valid(att_byte_view text)
 {
     int64_t n = 0;

@@ -110,7 +110,7 @@ static att_status reorder(att_image_set *s, const char *path, const char *const 
         number[c] = (int32_t)find_label(att_names_at(&s->labels, c), labels, n);
         if (number[c] == n)
             e = att_fail(s->ctx, ATT_ERR_ARGUMENT,
-                         "%s has the class \"%s\", which is none of the %lld labels: \"%s\"%s", path,
+                         "%s has the class \"%s\", which is not one of the %lld labels: \"%s\"%s", path,
                          att_names_at(&s->labels, c), (long long)n, labels[0], n > 1 ? ", ..." : "");
     }
     for (int64_t i = 0; !e && i < s->info.images; i++)
@@ -178,7 +178,7 @@ att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split sp
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     if ((unsigned)split > ATT_IMAGE_SPLIT_TEST)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "split is %d, which is none", (int)split);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "split is %d, which is not an att_image_split", (int)split);
     att_status e = check_labels(ctx, labels, n_labels);
     if (e)
         return e;

@@ -224,7 +224,7 @@ static void trainings_have_the_same_options(void **state)
         "--decay X weight decay",
         "--clip NORM clip gradients to this norm; 0: off",
         "--accumulate N accumulate gradients over N batches (1)",
-        "--shards N part each batch into N shards and add their gradients by a fixed tree",
+        "--shards N split each batch into N shards and add their gradients by a fixed tree",
         "--validate-every N validate every N steps; 0: after each epoch",
         "--save-every N save a checkpoint every N steps; 0: after each epoch",
         "--average N average the last N checkpoints; 0: off",

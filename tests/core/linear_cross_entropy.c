@@ -179,7 +179,7 @@ static void weights_may_be_bf16(void **state)
     att_close(ctx);
 }
 
-/* ---- numbers that are none */
+/* ---- values that are not numbers */
 
 /* More classes than a block may be impossible, the first ones too: -inf less -inf is never taken. */
 static void classes_may_be_impossible(void **state)

@@ -404,7 +404,7 @@ static void unknown_templates_are_refused(void **state)
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         write_config(NULL, NULL, unknown[i]);
         check_refused(NULL, ATT_ERR_UNSUPPORTED,
-                      "tokenizer_config.json: this chat template is none of those that attend "
+                      "tokenizer_config.json: this chat template is not one of those that attend "
                       "knows; --template NAME chooses one of them: chatml, qwen3, llama2, ");
         att_chat_template *t = open_template("gemma");
         assert_string_equal(att_chat_template_name(t), "gemma");

@@ -321,10 +321,10 @@ static void what_a_loss_cannot_be_computed_from_is_named(void **state)
         att_sentence_training_options o;
         const char *says;
     } cases[] = {
-        {{.loss = (att_sentence_loss)4}, "options.loss is 4, which is none"},
+        {{.loss = (att_sentence_loss)4}, "options.loss is 4, which is not an att_sentence_loss"},
         {{.loss = (att_sentence_loss)-1}, "options.loss is -1"},
         {{.loss = ATT_SENTENCE_LOSS_TRIPLET, .distance = (att_sentence_distance)2},
-         "options.distance is 2, which is none"},
+         "options.distance is 2, which is not an att_sentence_distance"},
         {{.loss = ATT_SENTENCE_LOSS_TRIPLET, .columns = 2}, "options.columns is 2, but this loss has rows of 3 texts"},
         {{.loss = ATT_SENTENCE_LOSS_SOFTMAX, .columns = 3}, "options.columns is 3, but this loss has rows of 2 texts"},
         {{.loss = ATT_SENTENCE_LOSS_COSINE_SIMILARITY, .columns = 3},

@@ -470,7 +470,7 @@ static void what_does_not_fit_is_named(void **state)
     folder_remove(&bare);
 }
 
-/* No answer is better than one from numbers that are none. */
+/* No answer is better than one from values that are not numbers. */
 static void probabilities_that_are_not_finite_are_an_error(void **state)
 {
     (void)state;

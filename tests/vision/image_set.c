@@ -299,7 +299,8 @@ static void cifar_classes_follow_the_callers_labels(void **state)
     assert_int_equal(describe(s).classes, 11);
     assert_string_equal(att_image_set_label(s, att_image_set_class(s, 0)), "horse");
     att_image_set_free(s);
-    assert_labeled_refused(ATT_IMAGE_SPLIT_TEST, names, 9, "has the class \"airplane\", which is none of the 9 labels");
+    assert_labeled_refused(ATT_IMAGE_SPLIT_TEST, names, 9,
+                           "has the class \"airplane\", which is not one of the 9 labels");
 }
 
 static void damaged_cifar_batches_are_refused(void **state)
@@ -469,7 +470,7 @@ static void folders_without_images_are_refused(void **state)
     assert_refused(ATT_IMAGE_SPLIT_TRAIN, "cat has no images; expected a folder for each class");
     write_png("cat/1.png", 1);
     assert_labeled_refused(ATT_IMAGE_SPLIT_TRAIN, (const char *const[]){"dog", "owl"}, 2,
-                           "has the class \"cat\", which is none of the 2 labels: \"dog\", ...");
+                           "has the class \"cat\", which is not one of the 2 labels: \"dog\", ...");
 }
 
 static void a_broken_image_is_an_error_when_it_is_read(void **state)

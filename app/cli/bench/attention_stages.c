@@ -110,7 +110,7 @@ static int parse_window(attention_case *c, const char *value)
         c->window[1] = (double)strtoll(value, &end, 10);
     }
     if (!value || end == value || *end || c->window[0] < 0 || c->window[1] < 0)
-        return cli_misuse("%smask: window needs a number of keys, as in window=256, or before and behind, as in "
+        return cli_misuse("%smask: window needs a number of keys, as in window=256, or before and after, as in "
                           "window=256:0",
                           c->where);
     memcpy(c->stage[c->spec.n_stages - 1].value, c->window, sizeof c->window);

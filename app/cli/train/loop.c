@@ -144,7 +144,7 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
 }
 
 /* Makes up for what the last process could not do after its last step: a signal came before the validation, or the
- * checkpoint could not be written, and only a pause was saved, which is none of those that are averaged. */
+ * checkpoint could not be written, and only a pause was saved, which is not one of those that are averaged. */
 static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
 {
     cli_checkpoints c;

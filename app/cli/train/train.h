@@ -129,7 +129,7 @@ typedef struct cli_trainer {
     const char *(*quantity)(const void *t); /* the loss's name at this step; or NULL: "loss" */
     int (*after_step)(void *t);
     bool (*has_no_model)(void *t, bool stopped); /* after these steps, and states why */
-    int (*fail_unscored)(const void *t);         /* the error that no validation has a score; NULL: that is none */
+    int (*fail_unscored)(const void *t); /* the error that no validation has a score; NULL: that is not an error */
     void (*close)(void *t);
 } cli_trainer;
 

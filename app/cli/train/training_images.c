@@ -98,7 +98,7 @@ static int parse_line(cli_training_images *t, const char *path, char *line)
     int broken, at = 0;
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%16llx\t%lld\t%lld\t%lld\t%1d\t%n", &sum, &bytes, &changed, &status, &broken, &at) != 5 || !at)
-        return cli_fail("%s: line %lld is none that a training has written", path, (long long)t->n_known + 1);
+        return cli_fail("%s: line %lld is not one that a training has written", path, (long long)t->n_known + 1);
     f = (cli_image_file){sum, bytes, changed, status, broken != 0, strdup(line + at)};
     if (t->n_known % 1024 == 0) {
         cli_image_file *all = grown(t->known, t->n_known, 1024, sizeof *all);

@@ -129,7 +129,7 @@ static void wrong_usage_is_refused(void **state)
                  "the model has no chat template, as models that were not trained for chat");
     assert_fails(
         "mkdir u; cp $T/* u; echo '{{ x }}' >u/chat_template.jinja; $A chat -m u </dev/null", 1,
-        "this chat template is none of those that attend knows; --template NAME chooses one of them: chatml, ");
+        "this chat template is not one of those that attend knows; --template NAME chooses one of them: chatml, ");
     assert_fails("$A chat -m $L --template alpaca </dev/null", 1,
                  "\"alpaca\" is not a chat template that attend knows");
     assert_fails("$A chat -m $D </dev/null", 1, "sentence model");

@@ -1,5 +1,5 @@
-/* attend search with an index: one of other lines, of another model or with numbers that are none is refused; one that
- * another program has made, with numbers of its own, is not. Cosines lie in [-1, 1]; what is not finite is not a
+/* attend search with an index: one of other lines, of another model or with values that are not numbers is refused; one
+ * that another program has made, with numbers of its own, is not. Cosines lie in [-1, 1]; what is not finite is not a
  * result.
  */
 #include "fixtures/tool.h"

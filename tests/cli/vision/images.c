@@ -6,7 +6,7 @@
 
 /* $V: a classifier of images of 12 x 12 pixels; $M: one without [CLS]; $B: a model without a classifier. $G: images of
  * all kinds. Three that can be told apart: red.png, dots.png and line.png; the folder `some` has them, `broken` one
- * that is none between two of them. */
+ * that is not an image between two of them. */
 static test_folder vit, mean;
 
 enum { SIDE = 12, CLASSES = 5, HIDDEN = 16 };

@@ -105,7 +105,7 @@ static void a_changed_image_is_noticed_when_the_training_continues(void **state)
         assert_has(tool_out, "images.tsv\n");
     }
     assert_refused("sed -i 1d part/images.tsv; sed -i '1s/^/x/' part/images.tsv; $A train caption --resume -o part", 1,
-                   "part/images.tsv: line 1 is none that a training has written");
+                   "part/images.tsv: line 1 is not one that a training has written");
     assert_int_equal(tool("rm part/images.tsv; $A train caption --resume -o part"), 0); /* as of an older version */
 }
 
