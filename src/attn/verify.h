@@ -46,8 +46,8 @@ static inline bool att_verify_is_slope(double slope, double left, double right, 
     return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
 }
 
-/* The head whose tiles are checked, in round 0 or 1: at a position that is not 0, even where spec.align does not state
- * which, as a stage that does not state that it uses positions sees none of them. */
+/* The head whose tiles are checked, in round 0 or 1. Its position is not 0, even if spec.align does not state one: a
+ * stage must not depend on positions unless it states that it uses them. */
 static inline att_head att_verify_head_at(const att_attention_spec *s, int round)
 {
     return (att_head){.head = round ? s->heads - 1 : 0,

@@ -17,9 +17,9 @@ typedef struct att_gguf_vocabulary {
 
 att_status att_gguf_vocabulary_open(att_gguf_vocabulary *v, att_ctx *ctx, const char *folder);
 void att_gguf_vocabulary_close(att_gguf_vocabulary *v);
-/* Adds the values, with n tokens: unused ones follow those that the folder has. Errors: what the format cannot express:
- * a model other than BPE, another normalizer or pre_tokenizer than those of llama.cpp's tags, special tokens around a
- * text other than one before and one after it, more than three that end one. */
+/* Adds the values, with n tokens: unused ones follow those of the folder. Errors, as the format cannot express them: a
+ * model other than BPE; a normalizer or pre_tokenizer that is not one of llama.cpp's tags; more than one special token
+ * before or after a text; more than three tokens that end a text. */
 att_status att_gguf_vocabulary_put(att_gguf_vocabulary *v, att_gguf_writer *to, int64_t n);
 /* Is the tokenizer of a file, which was written, the same? Of pieces, merges are made of scores again. */
 att_status att_gguf_vocabulary_check(att_gguf_vocabulary *v, att_gguf *g);

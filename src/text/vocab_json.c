@@ -163,7 +163,7 @@ att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_setti
         const att_status s = found && att_json_accept(&c.json, '[') ? parse_scores(&c.json, list) : ATT_OK;
         if (s)
             return s;
-        /* an error in what was read jansson finds, too, and describes it */
+        /* jansson also finds the error in what was read, and describes it */
         att_settings_parse_tokens(settings, f->ctx, f->path, f->text, f->bytes);
         return settings->status;
     }

@@ -239,8 +239,9 @@ static void choose(maker *m, const att_image_choice *c)
         memcpy(m->images, c->images, (size_t)c->n * sizeof *c->images);
 }
 
-/* As the threads of libattend: with a stack that suffices whatever the host's usual one is, and without signals, which
- * are for the threads of the program, other than those that a thread raises itself. The new one inherits the mask. */
+/* Starts a thread as libattend starts its own. Its stack suffices, whatever the host's default is. It blocks all
+ * signals except those that a thread raises itself, so the program's threads get them; the new thread inherits the
+ * mask. */
 static bool start_thread(pthread_t *thread, void *arg)
 {
     enum { STACK = 1 << 20 };

@@ -140,8 +140,8 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
     data.min_actions = (int64_t)min_actions;
 }
 
-/* Reads and splits as the training did, but for what is typed; reports what of that, of the log and of the models that
- * the training began with makes that the model may know what is held out. */
+/* Reads and splits as the training did, except for options that are typed. If the model may have been trained on what
+ * is held out here, reports why: because of these options, the log, or the models that the training began with. */
 static int restore_training(const evaluation *e, const json_t *training)
 {
     bool other = false;

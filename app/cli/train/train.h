@@ -118,8 +118,8 @@ typedef struct cli_trainer {
         *may_change; /* [up to NULL] further options that may change when the training continues; or NULL */
     const char *const *same_files; /* [up to NULL] options whose file may be elsewhere then, but is the same; those in
                                     * both lists are not read any more */
-    /* [up to NULL] of same_files: where the first is typed with another file, --resume begins a new training, in which
-     * the files of all may be others, and all options but those of `kept`; or NULL */
+    /* [up to NULL] some of same_files, or NULL. If --resume names another file for renewed[0], a new training begins
+     * with the folder's model; then these files and all options except `kept` may change. */
     const char *const *renewed, *const *kept;
     int (*check)(void *t); /* options that need others, or contradict them; sets defaults that depend on others */
     int (*read)(void *t);  /* data; sets `batches` and `validates` */

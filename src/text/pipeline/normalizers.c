@@ -254,8 +254,8 @@ static void write_last(att_edit *e, last_char *l)
     l->there = false;
 }
 
-/* Writes `to` in place of `old` characters: those of `to` that are more are new, and the last one replaces those which
- * are fewer. What becomes nothing belongs to the character before; at the start it shifts what follows. */
+/* Writes `to` instead of `old` characters. If `to` has more, the rest are new; if it has fewer, its last one replaces
+ * the rest. Removed characters belong to the character before them; at the start they shift what follows. */
 static void write_rule(att_edit *e, last_char *l, const char *to, size_t old)
 {
     const size_t bytes = strlen(to);
