@@ -65,7 +65,7 @@ static att_status show(const char *model, att_trace *t)
     att_trace_free(t);
     if (!s)
         printf("  %s\n", largest < 1e-5 ? "weights are those by hand" : "WEIGHTS DIFFER");
-    return s;
+    return s || largest < 1e-5 ? s : ATT_ERR_FORMAT;
 }
 
 /* The encoder of a sentence model, of the same tokens */
