@@ -28,7 +28,9 @@ check() {
             restricted[$1] = $4
             next
         }
-        /^[|] / && !/^[|] model / {
+        /^[|] model / { inside = 1; next } # the other tables are of kinds and types
+        !/^[|]/ { inside = 0 }
+        inside && /^[|] / {
             name = $2
             gsub(/^\[|\].*/, "", name)
             if (!(name in size)) { print name " is neither in models/ nor downloaded"; next }
