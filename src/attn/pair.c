@@ -1,5 +1,6 @@
 /* What one attention weight is made of, by the definition. */
 #include "attn/reference.h"
+#include "base/math.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void describe(void *arg, int task)
     describe_stages(j);
     const double last = d->n_stages ? d->after[d->n_stages - 1] : d->score;
     d->log_sum_exp = att_ref_attention_row(j->plan, &j->at, j->q, NULL, NULL);
-    d->weight = d->masked_by < 0 ? exp(last - d->log_sum_exp) : 0;
+    d->weight = d->masked_by < 0 ? att_f64_exp(last - d->log_sum_exp) : 0;
 }
 
 static att_status check_index(att_ctx *ctx, const char *name, int64_t i, int64_t n, const char *what)

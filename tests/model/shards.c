@@ -94,13 +94,13 @@ static void what_is_wrong_is_named(void **state)
     const test_folder f = tiny_llama_folder(&tiny_llamas[0], NULL);
     split(&f, 2, index, sizeof index);
     change(&f, index, first, "\"../model-00001-of-00002.safetensors\"");
-    assert_refused(&f, ATT_ERR_FORMAT, file, "no name of a file in the folder");
+    assert_refused(&f, ATT_ERR_FORMAT, file, "not the name of a file in the folder");
     change(&f, index, first, "\"/etc/passwd\"");
     assert_refused(&f, ATT_ERR_FORMAT, file, "\"/etc/passwd\"");
     change(&f, index, first, "\"..\"");
-    assert_refused(&f, ATT_ERR_FORMAT, file, "no name of a file in the folder");
+    assert_refused(&f, ATT_ERR_FORMAT, file, "not the name of a file in the folder");
     change(&f, index, first, "\"\"");
-    assert_refused(&f, ATT_ERR_FORMAT, file, "no name of a file in the folder");
+    assert_refused(&f, ATT_ERR_FORMAT, file, "not the name of a file in the folder");
     change(&f, index, first, "7");
     assert_refused(&f, ATT_ERR_FORMAT, file, "has 7 as the file of");
     change(&f, index, first, "\"model-00002-of-00002.safetensors\"");
