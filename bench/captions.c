@@ -68,7 +68,6 @@ static void fill(bench *b, int64_t images)
 static void open_bench(bench *b, const char *folder)
 {
     att_settings s;
-    const char *name;
     check(NULL, att_open(&b->ctx, NULL));
     att_settings_parse(&s, b->ctx, "the captioner", settings, strlen(settings));
     check(b->ctx, att_captioner_make(b->ctx, &s, 1, &b->m));
@@ -78,12 +77,7 @@ static void open_bench(bench *b, const char *folder)
     check(b->ctx, att_optimizer_new(
                       b->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_ADAMW, .weight_decay = 0.01),
                       &b->optimizer));
-    const att_nn_params *p = att_model_params(&b->m->model);
-    for (int64_t i = 0; att_nn_params_at(p, i, &name); i++) {
-        att_param *param = att_nn_params_at(p, i, &name);
-        check(b->ctx, att_optimizer_add(b->optimizer, param,
-                                        ATT_OPTIONS(att_param_options, .frozen = strstr(name, ".running_") != NULL)));
-    }
+    check(b->ctx, att_nn_params_optimize(att_model_params(&b->m->model), b->optimizer));
 }
 
 /* The loss before the update */
