@@ -307,11 +307,8 @@ att_status att_trace_describe(const att_trace *t, att_trace_info *info)
 
 att_status att_trace_attention(const att_trace *t, int64_t i, att_trace_attention_info *info)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})) || att_trace_check_attention(__func__, t, i))
         return ATT_ERR_ARGUMENT;
-    if (i < 0 || i >= t->info.attentions)
-        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: i is %lld, but the attentions are 0 to %lld", __func__,
-                        (long long)i, (long long)t->info.attentions - 1);
     const att_trace_layer *l = &t->layer[i];
     const att_trace_part *p = l->part;
     const att_trace_attention_info all = {.side = p->side,

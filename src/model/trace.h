@@ -100,6 +100,8 @@ int64_t att_trace_layer_of(const char *pattern, const char *scope);
 bool att_trace_hides(const att_trace *t, const att_trace_part *part);
 /* The number of the attention of a side's layer; -1: there is none. */
 int64_t att_trace_index(const att_trace *t, att_trace_side side, int64_t layer);
+/* Error: there is no attention i. */
+att_status att_trace_check_attention(const char *caller, const att_trace *t, int64_t i);
 /* Applies the model and records what the trace has memory for. (trace_record.c) */
 att_status att_trace_record(att_trace *t, const att_trace_options *options);
 /* Errors: t is NULL; there are no numbers. */

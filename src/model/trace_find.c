@@ -27,6 +27,14 @@ int64_t att_trace_index(const att_trace *t, att_trace_side side, int64_t layer)
     return -1;
 }
 
+att_status att_trace_check_attention(const char *caller, const att_trace *t, int64_t i)
+{
+    return i >= 0 && i < t->info.attentions
+               ? ATT_OK
+               : att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: i is %lld, but the attentions are 0 to %lld", caller,
+                          (long long)i, (long long)t->info.attentions - 1);
+}
+
 bool att_trace_hides(const att_trace *t, const att_trace_part *part)
 {
     return part->side != ATT_TRACE_SIDE_DECODER || t->info.source == 0;

@@ -33,9 +33,8 @@ att_status att_trace_check_rows(const char *caller, const att_trace *t, int64_t 
 /* Is head -1 or one of attention i, which has numbers? */
 static att_status check_head(const char *caller, const att_trace *t, int64_t i, int64_t head)
 {
-    if (i < 0 || i >= t->info.attentions)
-        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: i is %lld, but the attentions are 0 to %lld", caller,
-                        (long long)i, (long long)t->info.attentions - 1);
+    if (att_trace_check_attention(caller, t, i))
+        return ATT_ERR_ARGUMENT;
     const att_trace_layer *l = &t->layer[i];
     if (head < -1 || head >= l->part->heads)
         return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: head is %lld, but the heads are 0 to %lld", caller,

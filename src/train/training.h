@@ -183,6 +183,7 @@ static inline att_training_position att_training_position_of(const att_training 
 att_status att_training_add_batches(att_training *t, int64_t shard, att_training_part *sum);
 /* Moves the position by a step. */
 att_status att_training_skip_batches(att_training *t);
+void att_training_zero_gradients(att_training *t);
 /* Clears all gradients and restores the position. */
 void att_training_undo(att_training *t, att_training_position was);
 /* The error that a shard's loss, or else the norm of the gradients, is not finite: repeats the step, with the same

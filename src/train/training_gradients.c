@@ -45,13 +45,23 @@ att_status att_training_skip_batches(att_training *t)
     return e;
 }
 
-void att_training_undo(att_training *t, att_training_position was)
+static void go_to(att_training *t, att_training_position to)
+{
+    t->epochs = to.epochs;
+    t->batch = to.batch;
+}
+
+void att_training_zero_gradients(att_training *t)
 {
     const char *name;
     for (int64_t i = 0; i < t->params; i++)
         att_param_zero_grad(att_training_param(t, i, &name));
-    t->epochs = was.epochs;
-    t->batch = was.batch;
+}
+
+void att_training_undo(att_training *t, att_training_position was)
+{
+    att_training_zero_gradients(t);
+    go_to(t, was);
 }
 
 /* ---- gradients */
@@ -141,11 +151,11 @@ static att_status make_buffer(att_training *t)
     if (t->gradients)
         return ATT_OK;
     const att_status e = att_optimizer_gradients(t->optimizer, &t->gradients, &n);
-    att_training_undo(t, att_training_position_of(t));
+    att_training_zero_gradients(t);
     return e;
 }
 
-/* x [n], if all are finite, else the first that is not, by its absolute value */
+/* The absolute value of the first number of x [n] that is not finite; 0: all are */
 static double find_not_finite(int64_t n, const float *x)
 {
     int64_t bad = 0;
@@ -170,8 +180,7 @@ att_status att_training_shard(att_training *t, int64_t shard, att_training_part 
     const double norm = e || !isfinite(sum->loss) ? 0 : find_not_finite(att_training_count(t), t->gradients);
     const bool finite = isfinite(sum->loss) && isfinite(norm);
     if (e || !finite)
-        att_training_undo(t, was);
-    t->epochs = was.epochs;
-    t->batch = was.batch;
+        att_training_zero_gradients(t);
+    go_to(t, was);
     return e || finite ? e : att_training_find_cause(t, shard, sum->loss, norm);
 }

@@ -114,7 +114,6 @@ static att_status make_pending(att_training *t)
 static att_status sum_shards(att_training *t, att_training_part *sum)
 {
     const int64_t n = att_training_count(t), last = t->options->shards - 1;
-    const att_training_position was = att_training_position_of(t);
     att_training_part pending[MAX_LEVELS];
     int64_t top = 0;
     att_status e = make_pending(t);
@@ -128,10 +127,10 @@ static att_status sum_shards(att_training *t, att_training_part *sum)
             break;
         memcpy(t->pending + top * n, t->gradients, (size_t)n * sizeof *t->gradients);
         pending[top++] = *sum;
-        att_training_undo(t, was);
+        att_training_zero_gradients(t);
     }
     if (e)
-        att_training_undo(t, was);
+        att_training_zero_gradients(t);
     return e;
 }
 
@@ -213,7 +212,7 @@ att_status att_training_gradients(att_training *t, int64_t shard, float *gradien
     if (e)
         return e;
     memcpy(gradients, t->gradients, (size_t)att_training_count(t) * sizeof *gradients);
-    att_training_undo(t, att_training_position_of(t));
+    att_training_zero_gradients(t);
     return att_info_write(part, &sum, sizeof sum, "att_training_part");
 }
 
