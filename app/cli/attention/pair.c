@@ -69,14 +69,12 @@ static void print_line(const attended *a, int64_t head, const att_trace_pair *p)
     printf("%9.4f  %7.4f  %7.4f\n", p->log_sum_exp, p->weight, (double)p->value_length);
 }
 
-static void write_floats(cli_json *j, const char *key, const float *x, int64_t n) { cli_json_row(j, key, x, n); }
-
 static void write_pair(cli_json *j, const attended *a, int64_t head, const att_trace_pair *p)
 {
     cli_json_object(j, NULL);
     cli_json_integer(j, "head", head);
-    write_floats(j, "q", p->query, p->dim);
-    write_floats(j, "k", p->key, p->key_dim);
+    cli_json_row(j, "q", p->query, p->dim);
+    cli_json_row(j, "k", p->key, p->key_dim);
     if (is_product(a, p))
         cli_json_number(j, "product", product(p), 9);
     cli_json_number(j, "score", p->score, 9);
