@@ -214,13 +214,6 @@ static void options_are_stored_for_resume(void **state)
     assert_refused("$A train classify --resume -o stored", 1, "attend train caption --resume -o stored");
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,5 +228,5 @@ int main(void)
         cmocka_unit_test(both_phases_share_the_minutes),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -190,13 +190,6 @@ static void a_model_learns_on_with_other_classes(void **state)
                    "/nowhere/x.svg");
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,5 +201,5 @@ int main(void)
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

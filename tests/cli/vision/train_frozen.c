@@ -121,13 +121,6 @@ static void patterns_that_freeze_nothing_or_all_are_named(void **state)
     assert_int_equal(tool("test ! -e none"), 0);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,5 +128,5 @@ int main(void)
         cmocka_unit_test(a_resume_has_the_frozen_weights_of_the_model),
         cmocka_unit_test(patterns_that_freeze_nothing_or_all_are_named),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
