@@ -17,7 +17,7 @@ typedef struct map {
     char names[MAX_COLUMNS][NAME];
 } map;
 
-/* Adds share times the weights of the last token to a column. */
+/* Adds share times the weights of the last token, of a head or of the mean of all, -1, to a column. */
 static int add_head(map *w, int64_t attention, int64_t head, float share)
 {
     const int code = cli_status(w->m->base.ctx, att_trace_weights(w->trace, attention, head, w->tokens - 1, 1, w->row));
@@ -29,13 +29,12 @@ static int add_head(map *w, int64_t attention, int64_t head, float share)
 /* The mean of the heads of one or all (-1) layers, or one of them */
 static int add_column(map *w, int64_t layer, int64_t head)
 {
-    const int64_t layers = w->m->info.layers, heads = w->m->info.heads;
-    const float share = 1 / (float)((head < 0 ? heads : 1) * (layer < 0 ? layers : 1));
+    const int64_t layers = w->m->info.layers;
+    const float share = layer < 0 ? 1 / (float)layers : 1;
     char *name = w->names[w->columns];
     int code = CLI_DONE;
     for (int64_t l = layer < 0 ? 0 : layer; !code && l <= (layer < 0 ? layers - 1 : layer); l++)
-        for (int64_t h = head < 0 ? 0 : head; !code && h <= (head < 0 ? heads - 1 : head); h++)
-            code = add_head(w, l, h, share);
+        code = add_head(w, l, head, share);
     if (layer < 0)
         snprintf(name, NAME, "mean");
     else if (head < 0)
