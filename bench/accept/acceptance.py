@@ -12,11 +12,13 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
-from common import BUILD, ROOT, table
+import document
+from common import BUILD, CACHE, ROOT
 
 TOOL = BUILD / "attend"
-DOCUMENT = ROOT / "docs/BENCHMARKS.md"
-
+DATA = pathlib.Path(os.environ.get("ATTEND_DATA", ROOT / "../shared/data"))
+GAMES = DATA / "sasrec/sasrec_orig/Video.txt"
+RESULTS = ROOT / "bench/results"  # MACHINE.json: what --update has written, of each program the last run
 
 STATED = "stated"  # a figure that is required of another processor
 
@@ -29,10 +31,10 @@ def is_zen4():
 
 
 class Report:
-    """The lines of acceptance, and tables that go with them."""
+    """The lines of acceptance, tables that go with them, and works of users beside peers."""
 
     def __init__(self):
-        self.lines, self.tables = [], []
+        self.lines, self.tables, self.works = [], [], {}
 
     def line(self, figure, required, measured, holds):
         """holds: True, False, None for what was not measured, or STATED."""
@@ -41,17 +43,22 @@ class Report:
         print(f"  {word:12}  {figure}: {measured} (required: {required})", file=sys.stderr)
 
     def table(self, title, head, rows):
-        self.tables.append((title, head, rows))
+        self.tables.append((title, head, [[str(cell) for cell in row] for row in rows]))
+
+    def work(self, key, unit, attend, peers, **more):
+        """unit: "ms", of which less is better, or a rate. peers: {name and version: figure}"""
+        rounded = lambda x: float(f"{x:.5g}")
+        self.works[key] = {"unit": unit, "attend": rounded(attend), **more,
+                           "peers": {name: rounded(figure) for name, figure in peers.items()}}
+        print(f"  {key}: attend {attend:.5g} {unit}; {self.works[key]['peers']}", file=sys.stderr)
 
     def code(self):
         words = [line[-1] for line in self.lines]
         return 1 if "NO" in words else 3 if "not measured" in words else 0
 
-    def text(self, markdown):
-        out = [table(["figure", "required", "measured", "holds"], self.lines, markdown)]
-        for title, head, rows in self.tables:
-            out += ["", f"**{title}**" if markdown else title, "", table(head, rows, markdown)]
-        return "\n".join(out)
+    def result(self):
+        """Of which an entry of bench/results/MACHINE.json is made"""
+        return {name: value for name, value in vars(self).items() if value}
 
 
 def quiet(*command, **options):
@@ -77,6 +84,24 @@ def build(gemm_peers):
     quiet("cmake", "--build", BUILD, "--target", "attend", "attend_shared", "attend_static", "bench/all")
     if gemm_peers and not (BUILD / "bench/bench_peers_gemm").exists():
         sys.exit("bench_peers_gemm needs OpenBLAS, oneDNN and OpenMP: ./dev bench --peers installs them")
+
+
+def folder_of(model):
+    said = subprocess.run([TOOL, "info", "-m", model], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return pathlib.Path(re.search(r"^folder +(.*)$", said, re.M)[1])
+
+
+def smollm2_file(dtype):
+    """A .gguf file of SmolLM2-135M-Instruct with this --dtype of attend convert, None: as fetched; made once"""
+    name = "SmolLM2-135M-Instruct"
+    quiet(TOOL, "fetch", name)
+    out = CACHE / f"smollm2-{dtype}.gguf"
+    if dtype is None:
+        return next(folder_of(name).glob("*.gguf"))
+    if not out.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        quiet(TOOL, "convert", name, "-o", out, "--dtype", dtype)
+    return out
 
 
 def attention_table(report, title, found):
@@ -124,20 +149,43 @@ class Others:
         return max(0.0, busy - own) / max(everything, 0.01)
 
 
-def main(name, purpose, parts, quick, gemm_peers=False, update=None, untimed=()):
-    """parts: functions of (report, args), of which the untimed ones measure no time. update(report): what --update
-    writes beside the document's section."""
-    begin, end = f"<!-- measured: bench/accept/{name} --update writes from here -->", f"<!-- to here: {name} -->"
+def machine_name(where):
+    """Of the file of its results: intel-6-207-avx512"""
+    cpu = dict(re.findall(r"^(.+?)\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M))
+    vendor = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}.get(cpu.get("vendor_id"), platform.machine())
+    return "-".join([vendor, cpu.get("cpu family", "0"), cpu.get("model", "0"), where["instruction set"]])
+
+
+def measured(rounds, others):
+    return (f"{datetime.date.today()}, best of {rounds} rounds; "
+            f"others took at most {100 * others:.0f} % of the processors' time while a part was timed")
+
+
+def write_result(name, where, rounds, result):
+    """Into the machine's file, in place of what the last run of this program had there, works one by one"""
+    path = RESULTS / f"{machine_name(where)}.json"
+    found = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if "works" in result:
+        result["works"] = {**found.get(name, {}).get("works", {}), **result["works"]}
+        where["measured"] = measured(rounds, max(work["others"] for work in result["works"].values()))
+    found[name] = {"machine": where, **result}
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+
+
+def main(name, purpose, parts, quick, gemm_peers=False, untimed=(), works=False):
+    """parts: functions of (report, args), of which the untimed ones measure no time. works: they report works alone."""
     named = {f.__name__.replace("_", "-"): f for f in parts}
     parser = argparse.ArgumentParser(description=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, help="of every timed comparison; 5, or 2 with --quick")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--only", action="append", choices=named, help="this part; may be repeated")
     parser.add_argument("--markdown", action="store_true", help="print as Markdown")
-    parser.add_argument("--update", action="store_true", help="write the result into docs/, too")
+    parser.add_argument("--update", action="store_true",
+                        help="write the result into bench/results/MACHINE.json, and documents from it")
     args = parser.parse_args()
     args.rounds = args.rounds or (2 if args.quick else 5)
-    if args.update and args.only:
+    if args.update and args.only and not works:
         parser.error("--update needs all parts")
     build(gemm_peers)
     report, where, taken = Report(), machine(), 0.0
@@ -146,18 +194,16 @@ def main(name, purpose, parts, quick, gemm_peers=False, update=None, untimed=())
             print(part_name, file=sys.stderr)
             others = Others()
             part(report, args)
-            taken = max(taken, 0.0 if part in untimed else others.share())
-    where["measured"] = (f"{datetime.date.today()}, best of {args.rounds} rounds; "
-                         f"others took at most {100 * taken:.0f} % of the processors' time while a part was timed")
-    noisy = "\nToo much else ran beside this: not figures to quote.\n" if taken > 0.03 else ""
-
-    def text(markdown):
-        return "\n".join([table(["machine", ""], where.items(), markdown), noisy, report.text(markdown)])
-
-    print(text(args.markdown))
+            share = 0.0 if part in untimed else others.share()
+            taken = max(taken, share)
+            for work in report.works.values():
+                work.setdefault("others", round(share, 3))
+    where["measured"] = measured(args.rounds, taken)
+    result = report.result()
+    print(document.section({"machine": where, **result}, args.markdown))
+    if taken > 0.03:
+        print("\nToo much else ran beside this: not figures to quote.")
     if args.update:
-        before, rest = DOCUMENT.read_text("utf-8").split(begin)
-        DOCUMENT.write_text(f"{before}{begin}\n{text(True)}\n{end}{rest.split(end)[1]}", "utf-8")
-        if update:
-            update(report)
+        write_result(name, where, args.rounds, result)
+        document.update()
     return report.code()

@@ -1,11 +1,5 @@
-#!/usr/bin/env python3
-"""Bars of what bench/peers/attention.py --json prints: shares of the FMA peak, attend's and PyTorch's.
-
-usage: bench/peers/attention.py --json | bench/accept/plot.py >attention-peak.svg
-"""
+"""Charts of bench/results, as SVG: shares of the FMA peak, and speeds beside other libraries."""
 import html
-import json
-import sys
 
 NAMES, BAR, GAP, PANEL, SPACE, TOP = 190, 9, 9, 330, 40, 100  # px
 ATTEND, PYTORCH, INK, GRAY, GRID = "#1b6ca8", "#c9a66b", "#1a1a1a", "#666666", "#dddddd"
@@ -47,8 +41,7 @@ def panel(x, height, title, rows, found):
 
 
 def bars(found):
-    """An SVG of the shapes that count multiplications: additive attention and one query are bound by other things."""
-    found = [f for f in found if f.get("score") != "additive" and "bandwidth_share" not in f]
+    """An SVG of attention's shapes. found: name, pass and shares of each, as bench/accept/document.py has them"""
     rows = list(dict.fromkeys(f["name"] for f in found))
     height, width = TOP + len(rows) * (2 * BAR + GAP) + 16, NAMES + 2 * PANEL + SPACE + 30
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -64,5 +57,32 @@ def bars(found):
     return "\n".join(out + ["</svg>", ""])
 
 
-if __name__ == "__main__":
-    sys.stdout.write(bars([json.loads(line) for line in sys.stdin if line.strip()]))
+# ---- attend beside its peers ----
+
+WORK, SPEED, LINE, FIRST = 330, 360, 15, 84  # px: names of works, a bar of 1.0, a line, the first line
+PEERS = ["#c9a66b", "#a9a9a9", "#8c9a5b"]
+
+
+def beside(works, machine):
+    """An SVG of speeds relative to attend's. works: (name, [(who, speed, figure)], attend first)"""
+    longest = max(speed for _, sides in works for _, speed, _ in sides)
+    scale = SPEED / max(longest, 1)
+    height = FIRST + sum(LINE * len(sides) + 12 for _, sides in works) + 4
+    width = WORK + SPEED + 250
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+           f'font-family="{FONT}">', "<title>Speed beside other libraries; longer bars are faster</title>",
+           rect(0, 0, width, height, "#ffffff"),
+           text(12, 24, "Speed beside other libraries: longer bars are faster", 15, bold=True),
+           text(12, 44, machine, 11, GRAY),
+           f'<path d="M{WORK + scale:g} {FIRST - 12}V{height - 8}" stroke="{GRID}"/>',
+           text(WORK + scale, FIRST - 16, "attend = 1", 9, GRAY, "middle")]
+    y = FIRST
+    for name, sides in works:
+        out.append(text(WORK - 10, y + 10, name, anchor="end"))
+        for i, (who, speed, figure) in enumerate(sides):
+            fill, end = PEERS[i - 1] if i else ATTEND, WORK + max(scale * speed, 1)
+            out += [rect(WORK, y, end - WORK, LINE - 3, fill, f"{name}: {who}, {figure}"),
+                    text(end + 5, y + 10, f"{who}: {figure}", 10, INK if i == 0 else GRAY)]
+            y += LINE
+        y += 12
+    return "\n".join(out + ["</svg>", ""])
