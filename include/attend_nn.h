@@ -181,6 +181,10 @@ typedef struct att_nn_attention_config {
                                        * NULL: none */
     bool no_output; /* Concat(head_1, ..., head_h) is the result, without dropout of its own, instead of W^O: as many
                        features as `width` (SASRec: Kang, McAuley 2018) */
+    /* Parameters of the plan's stages that layers share, in the order of args.param; NULL: one of its own, or none.
+     * A table of relative positions is one (Raffel et al. 2020). */
+    att_param *const *shared; /* [call] [n_shared] */
+    int n_shared;
 } att_nn_attention_config;
 
 typedef struct att_nn_attention {
@@ -190,8 +194,8 @@ typedef struct att_nn_attention {
     const att_rotary_options *rotary;                  /* or NULL */
     const att_plan *plan, *training_plan;
     int64_t heads, kv_heads, head_dim;
-    att_param *const *param; /* [n_params] of the plan's stages, in the order of args.param: those of its score, and
-                                those per head of a known shape; NULL: by args */
+    att_param *const *param; /* [n_params] of the plan's stages, in the order of args.param: shared ones, those of its
+                                score, and those per head of a known shape; NULL: by args */
     int n_params;
     att_nn_qk_norm qk_norm;
     uint64_t dropout_id, weights_dropout_id;

@@ -96,29 +96,38 @@ static void make_norms(att_nn_params *p, const char *name, const att_nn_attentio
                                   info->key_dim * (row ? info->kv_heads : 1), c->qk_norm_eps);
 }
 
-/* Parameters of the plan's stages: those per head of a known shape. Matrices begin as Xavier's, vectors uniform, single
- * numbers as 0. */
-static void make_stage_params(att_nn_params *p, const char *name, att_nn_attention *l, int n)
+/* Parameter i of the plan's stages, if it is per head of a known shape; else NULL. Matrices begin as Xavier's, vectors
+ * uniform, single numbers as 0. */
+static att_param *make_stage_param(att_nn_params *p, const char *name, const att_plan *plan, int i)
 {
     static const att_init_kind kind[] = {
         [1] = ATT_INIT_CONSTANT, [2] = ATT_INIT_FAN_IN_UNIFORM, [3] = ATT_INIT_XAVIER_UNIFORM};
-    att_param **param = n > 0 ? att_nn_params_alloc(p, (size_t)n * sizeof *param) : NULL;
-    for (int i = 0; param && i < n; i++) {
-        att_plan_parameter_info info = {.size = sizeof info};
-        const att_status s = att_plan_parameter(l->plan, i, &info);
-        if (s) {
-            att_nn_fail(p, s, "%s", att_error(NULL));
-            return;
-        }
-        bool known = info.rank > 0 && !info.of_mask && !info.optional;
-        for (int d = 0; d < info.rank; d++)
-            known = known && info.dim[d] > 0;
-        const att_init init = {.size = sizeof init,
-                               .kind = kind[known ? info.rank : 1],
-                               .fan_in = known ? info.dim[info.rank - 1] : 0,
-                               .fan_out = known && info.rank == 3 ? info.dim[1] : 0};
-        param[i] = known ? att_nn_params_request(p, name, info.name, info.rank, info.dim, &init) : NULL;
+    att_plan_parameter_info info = {.size = sizeof info};
+    const att_status s = att_plan_parameter(plan, i, &info);
+    if (s)
+        return att_nn_fail(p, s, "%s", att_error(NULL));
+    bool known = info.rank > 0 && !info.of_mask && !info.optional;
+    for (int d = 0; d < info.rank; d++)
+        known = known && info.dim[d] > 0;
+    const att_init init = {.size = sizeof init,
+                           .kind = kind[known ? info.rank : 1],
+                           .fan_in = known ? info.dim[info.rank - 1] : 0,
+                           .fan_out = known && info.rank == 3 ? info.dim[1] : 0};
+    return known ? att_nn_params_request(p, name, info.name, info.rank, info.dim, &init) : NULL;
+}
+
+/* The n parameters of the plan's stages */
+static void make_stage_params(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
+                              int n)
+{
+    if (c->n_shared < 0 || c->n_shared > n || (c->n_shared > 0 && !c->shared)) {
+        att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": n_shared is %d, expected a pointer and 0..%d, as the plan has", name,
+                    c->n_shared, n);
+        return;
     }
+    att_param **param = n > 0 ? att_nn_params_alloc(p, (size_t)n * sizeof *param) : NULL;
+    for (int i = 0; param && i < n; i++)
+        param[i] = i < c->n_shared && c->shared[i] ? c->shared[i] : make_stage_param(p, name, l->plan, i);
     l->param = param;
     l->n_params = n;
 }
@@ -150,7 +159,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
     l->weights_dropout_id = att_nn_dropout_id(name, "weights");
     make_projections(p, name, &c, l, &info);
     make_norms(p, name, &c, l, &info);
-    make_stage_params(p, name, l, info.n_params);
+    make_stage_params(p, name, &c, l, info.n_params);
     l->rotary = copy_rotary(p, c.rotary);
     return att_nn_params_status(p) ? NULL : l;
 }
