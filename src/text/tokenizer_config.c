@@ -278,6 +278,46 @@ static void read_prefix_space(change *c)
     }
 }
 
+/* ---- classes that make their steps themselves, whatever tokenizer.json has */
+
+/* The first charsmap in a normalizer; NULL: none. */
+static json_t *find_charsmap(json_t *step)
+{
+    const char *type = json_string_value(json_object_get(step, "type"));
+    json_t *found = type && !strcmp(type, "Precompiled") ? step : NULL, *item;
+    size_t n;
+    json_array_foreach(json_object_get(step, "normalizers"), n, item) found = found ? found : find_charsmap(item);
+    return found;
+}
+
+/* XLM-R's and CamemBERT's: a charsmap; words, each after a U+2581 */
+static void make_own_steps(change *c)
+{
+    static const char mark[] = "\xE2\x96\x81";
+    json_t *charsmap = find_charsmap(json_object_get(c->root, "normalizer"));
+    const char *scheme = att_settings_bool(&c->config, "add_prefix_space", true) ? "always" : "never";
+    json_t *pre =
+        json_pack("{s:s, s:[{s:s}, {s:s, s:s, s:s, s:b}]}", "type", "Sequence", "pretokenizers", "type",
+                  "WhitespaceSplit", "type", "Metaspace", "replacement", mark, "prepend_scheme", scheme, "split", 1);
+    json_t *decoder = json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement", mark, "prepend_scheme",
+                                scheme, "split", 1);
+    check_made(c, json_object_set_new(c->root, "normalizer", charsmap ? json_incref(charsmap) : json_null()) == 0 &&
+                      json_object_set_new(c->root, "pre_tokenizer", pre) == 0 &&
+                      json_object_set_new(c->root, "decoder", decoder) == 0);
+}
+
+static void read_own_steps(change *c, const char *folder)
+{
+    static const char *const classes[] = {"XLMRobertaTokenizer", "CamembertTokenizer"};
+    const json_t *type = json_object_get(json_object_get(c->root, "model"), "type");
+    if (!json_is_string(type) || strcmp(json_string_value(type), "Unigram") != 0)
+        return;
+    const att_class_name class = att_tokenizer_class(&c->config, folder);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (!strcmp(class.text, classes[i]))
+            make_own_steps(c);
+}
+
 /* ---- all */
 
 att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const att_token_list *list, json_t *root)
@@ -294,6 +334,7 @@ att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const at
         index_added(&c);
         read_all_named(&c);
         read_prefix_space(&c);
+        read_own_steps(&c, folder);
         att_config_copy(root, &c.config, &c.map);
     }
     att_free(ctx, c.added);

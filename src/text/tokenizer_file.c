@@ -4,25 +4,15 @@
 
 #include <string.h>
 
-/* Is the tokenizer's class one of BERT's? Where no class is named, the model's type states it. */
+/* Is the tokenizer's class one that makes BERT's normalizer? */
 static bool is_bert_class(att_settings *s, const char *folder)
 {
-    static const char *const names[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
-                                        "DistilBertTokenizerFast"};
-    att_settings model;
-    const char *class = att_settings_text(s, "tokenizer_class", "");
+    static const char *const names[] = {"BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer"};
+    const att_class_name class = att_tokenizer_class(s, folder);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(names[i], class))
+        if (!strcmp(names[i], class.text))
             return true;
-    if (*class)
-        return false;
-    att_settings_read(&model, s->ctx, folder, "config.json", false);
-    const char *type = json_string_value(att_settings_get(&model, "model_type"));
-    const bool bert = type && !strcmp(type, "bert");
-    if (!s->status)
-        s->status = model.status;
-    att_settings_close(&model);
-    return bert;
+    return false;
 }
 
 /* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. A class of
@@ -69,7 +59,12 @@ att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *
         s = att_text_file_read(f, ctx, folder, "vocab.json", true);
     if (s || f->text)
         return s ? s : att_read_merges(f, folder, list, settings);
-    return att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt, merges.txt or source.spm",
+    s = att_text_file_read(f, ctx, folder, "sentencepiece.bpe.model", false);
+    if (s || f->text)
+        return s ? s : att_read_fairseq(f, folder, list, settings);
+    return att_fail(ctx, ATT_ERR_IO,
+                    "%s: there is neither tokenizer.json nor vocab.txt, merges.txt, sentencepiece.bpe.model or "
+                    "source.spm",
                     folder);
 }
 

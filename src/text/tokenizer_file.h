@@ -39,6 +39,13 @@ const char *att_special_token(att_settings *config, const att_settings *map, con
 /* The token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);
 
+/* The class of the tokenizer, without "Fast": "tokenizer_class" of tokenizer_config.json, `config`, or of config.json,
+ * or that of the model's type; "": none of these. An error is in `config`. (tokenizer_class.c) */
+typedef struct att_class_name {
+    char text[64];
+} att_class_name;
+att_class_name att_tokenizer_class(att_settings *config, const char *folder);
+
 /* ---- what tokenizer_config.json states, in the object ATT_CONFIG_KEY of these settings (token_list.c) */
 
 #define ATT_CONFIG_KEY "tokenizer_config"
@@ -63,9 +70,14 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
  * (pipeline/merges_file.c). */
 att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
 
+/* sentencepiece.bpe.model, in f, of XLM-R and CamemBERT, optionally tokenizer_config.json and special_tokens_map.json;
+ * list is empty: the vocabulary is in the settings (fairseq_file.c). */
+att_status att_read_fairseq(const att_text_file *f, const char *folder, const att_token_list *list,
+                            att_settings *settings);
+
 /* Changes tokenizer.json (root, without model.vocab, which is `list`) by tokenizer_config.json as the classes of
- * `transformers` do: added tokens and their flags, special tokens that it names, add_prefix_space. (tokenizer_config.c)
- */
+ * `transformers` do: added tokens and their flags, special tokens that it names, add_prefix_space, and the steps that
+ * a class makes itself. (tokenizer_config.c) */
 att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const att_token_list *list, json_t *root);
 /* Is a text that is too long cut on the left? "truncation_side" of tokenizer_config.json, or else "truncation" of
  * tokenizer.json (root or NULL). (tokenizer_config.c) */

@@ -31,24 +31,47 @@ static att_status read_lines(const att_text_file *f, att_token_list *list)
 
 /* ---- settings */
 
+enum { UNK, CLS, SEP, PAD, MASK, N_SPECIAL };
+static const char *const keys[N_SPECIAL] = {"unk_token", "cls_token", "sep_token", "pad_token", "mask_token"};
+
+/* A class that reads vocab.txt */
+typedef struct vocab_class {
+    const char *name;
+    const char *token[N_SPECIAL]; /* its defaults */
+    bool roberta; /* a pair has two separators between its texts, and the mask stands for the space before it, too */
+} vocab_class;
+static const vocab_class classes[] = {
+    {"BertTokenizer", {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"}, false},
+    {"DistilBertTokenizer", {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"}, false},
+    {"MPNetTokenizer", {"[UNK]", "<s>", "</s>", "<pad>", "<mask>"}, true},
+};
+
 typedef struct layout {
+    const vocab_class *class;
     const att_token_list *list; /* sorted */
     att_settings config;        /* tokenizer_config.json; has the first error */
     att_settings map;           /* special_tokens_map.json */
     json_t *root;               /* the result: tokenizer.json without model.vocab */
 } layout;
 
+/* BERT's where neither tokenizer nor model state a class */
+static const vocab_class *find_class(att_settings *config, const char *folder)
+{
+    const att_class_name name = att_tokenizer_class(config, folder);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (!strcmp(name.text, classes[i].name))
+            return &classes[i];
+    if (*name.text)
+        att_settings_fail(config, ATT_ERR_UNSUPPORTED,
+                          "\"tokenizer_class\" is \"%.60s\", which is not supported with vocab.txt; BertTokenizer and "
+                          "MPNetTokenizer are",
+                          name.text);
+    return &classes[0];
+}
+
 /* Unsupported settings that would change ids. */
 static void refuse_others(att_settings *config)
 {
-    static const char *const classes[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
-                                          "DistilBertTokenizerFast"};
-    const char *class = att_settings_text(config, "tokenizer_class", classes[0]);
-    bool known = false;
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        known |= !strcmp(class, classes[i]);
-    if (!known)
-        att_settings_unsupported(config, "tokenizer_class", "BertTokenizer");
     att_settings_only_bool(config, "do_basic_tokenize", true);
     att_settings_only_empty(config, "never_split");
 }
@@ -60,7 +83,7 @@ static void check_made(layout *l, bool made)
 }
 
 /* Adds a special token, which must be in the vocabulary, to root.added_tokens; returns its id. */
-static int32_t add_token(layout *l, const char *content)
+static int32_t add_token(layout *l, const char *content, bool lstrip)
 {
     const att_trie_entry wanted = {content, strlen(content), 0};
     const size_t n = l->list->count;
@@ -68,37 +91,44 @@ static int32_t add_token(layout *l, const char *content)
     const int32_t id = found ? found->id : ATT_NO_TOKEN;
     if (id == ATT_NO_TOKEN)
         att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.txt", content);
-    json_t *entry = json_pack("{s:f, s:s, s:b}", "id", (double)id, "content", content, "special", 1);
+    json_t *entry =
+        json_pack("{s:f, s:s, s:b, s:b}", "id", (double)id, "content", content, "special", 1, "lstrip", lstrip);
     check_made(l, json_array_append_new(json_object_get(l->root, "added_tokens"), entry) == 0);
     return id;
 }
 
+static const char *token_of(layout *l, const char *key, const char *otherwise)
+{
+    const char *content = att_special_token(&l->config, &l->map, key, otherwise);
+    json_t *text = json_string(content);
+    check_made(l, att_config_write(l->root, key, text));
+    json_decref(text);
+    return content;
+}
+
 static void read_special_tokens(layout *l)
 {
-    static const char *const names[][2] = {{"unk_token", "[UNK]"},
-                                           {"cls_token", "[CLS]"},
-                                           {"sep_token", "[SEP]"},
-                                           {"pad_token", "[PAD]"},
-                                           {"mask_token", "[MASK]"}};
-    enum { UNK, CLS, SEP, N = sizeof names / sizeof names[0] };
-    const char *content[N];
-    int32_t id[N];
+    const bool roberta = l->class->roberta;
+    const char *content[N_SPECIAL];
+    int32_t id[N_SPECIAL];
     att_config_copy(l->root, &l->config, &l->map);
-    for (int i = 0; i < N; i++) {
-        content[i] = att_special_token(&l->config, &l->map, names[i][0], names[i][1]);
-        id[i] = add_token(l, content[i]);
-        json_t *text = json_string(content[i]);
-        check_made(l, att_config_write(l->root, names[i][0], text));
-        json_decref(text);
+    for (int i = 0; i < N_SPECIAL; i++) {
+        content[i] = token_of(l, keys[i], l->class->token[i]);
+        id[i] = add_token(l, content[i], roberta && i == MASK);
     }
-    json_t *post = json_pack("{s:s, s:[s, f], s:[s, f]}", "type", "BertProcessing", "cls", content[CLS],
-                             (double)id[CLS], "sep", content[SEP], (double)id[SEP]);
+    if (roberta) {
+        token_of(l, "bos_token", content[CLS]);
+        token_of(l, "eos_token", content[SEP]);
+    }
+    json_t *post = json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type",
+                             roberta ? "RobertaProcessing" : "BertProcessing", "cls", content[CLS], (double)id[CLS],
+                             "sep", content[SEP], (double)id[SEP], "trim_offsets", 1, "add_prefix_space", 0);
     json_t *model = json_object_get(l->root, "model");
     check_made(l, json_object_set_new(l->root, "post_processor", post) == 0 &&
                       json_object_set_new(model, "unk_token", json_string(content[UNK])) == 0);
     const json_t *more = att_settings_list(&l->config, "additional_special_tokens", false);
     for (size_t i = 0; i < json_array_size(more); i++)
-        add_token(l, att_token_content(&l->config, "additional_special_tokens", json_array_get(more, i)));
+        add_token(l, att_token_content(&l->config, "additional_special_tokens", json_array_get(more, i)), false);
 }
 
 /* The arguments of the constructor of BertTokenizer, with its defaults. */
@@ -126,6 +156,7 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
         qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
     att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", true);
     att_special_tokens_map_read(&l.config, folder, &l.map);
+    l.class = find_class(&l.config, folder);
     refuse_others(&l.config);
     make_root(&l);
     read_special_tokens(&l);

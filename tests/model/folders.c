@@ -234,7 +234,8 @@ static void missing_keys_of_berts_tokenizer_mean_the_defaults_of_its_class(void 
         {cased, "{\"tokenizer_class\": \"BertTokenizer\"}", NULL,
          "\"do_lower_case\" is missing, which for BertTokenizer is true, but the normalizer in tokenizer.json has"},
         {cased, "{}", "bert", "\"do_lower_case\" is missing"},
-        {cased, "{}", "distilbert", NULL},
+        {cased, "{}", "distilbert", "\"do_lower_case\" is missing"},
+        {cased, "{}", "vit", NULL},
         {cased, "{\"do_lower_case\": false}", "bert", NULL},
         {cased, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", "bert", NULL},
         {cased, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"do_lower_case\": true}", "bert", NULL},
@@ -378,7 +379,7 @@ static void hidden_states_of_a_bert_alone_are_averaged_as_in_sentence_transforme
 static void another_architecture_is_named_with_and_without_modules(void **state)
 {
     (void)state;
-    static const char *const types[] = {"roberta", "distilbert", "mpnet", "xlm-roberta", "modernbert", "t5"};
+    static const char *const types[] = {"electra", "deberta-v2", "xlnet", "xlm-roberta-xl", "luke", "t5"};
     for (size_t i = 0; i < 2 * sizeof types / sizeof types[0]; i++) {
         const test_folder f = i % 2 ? tiny_sentence() : plain_bert();
         char value[40], words[120];
