@@ -12,17 +12,22 @@
 extern "C" {
 #endif
 
-/* A text encoder, from ids to a hidden state of each token: BERT (Devlin et al. 2018), in the format of the class
- * BertModel. */
+/* A text encoder, from ids to a hidden state of each token, in the format of a class of `transformers`: BERT (Devlin et
+ * al. 2018), RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020), CamemBERT (Martin et al. 2020), DistilBERT (Sanh
+ * et al. 2019), MPNet (Song et al. 2020). */
 typedef struct att_encoder att_encoder;
 
 typedef struct att_encoder_info {
     size_t size;
-    const char *type; /* "bert": valid as long as the model */
+    const char *type; /* "model_type" of config.json: "bert", "roberta", "xlm-roberta", "camembert", "distilbert",
+                       * "mpnet" */
     int64_t vocabulary, hidden, layers, heads, intermediate;
     int64_t max_positions; /* tokens of a sequence */
     int64_t types;         /* token types, of the texts of a pair; 0: none */
     bool pooler; /* the folder has a pooler, which is not computed: hidden states are those of the last layer */
+    /* Position of the first token of a sequence: 0; in RoBERTa and MPNet the id of padding + 1, and a token with that
+     * id does not count, its own position is its id. */
+    int64_t first_position;
 } att_encoder_info;
 
 /* options or NULL: defaults */
@@ -41,8 +46,8 @@ typedef struct att_encoder_options {
     size_t size;
     const int32_t *type_ids;     /* [call] [offsets[n]], each in [0, types), as att_tokenize_pair has them; or NULL: all
                                   * 0, as they are in a model without token types */
-    const int64_t *position_ids; /* [call] [offsets[n]], each in [0, max_positions); or NULL: 0, 1, ... in each sequence
-                                  */
+    const int64_t *position_ids; /* [call] [offsets[n]], each in [0, first_position + max_positions); or NULL: from
+                                  * first_position on in each sequence. MPNet's relative positions do not use them. */
     /* In training: dropout with the probabilities of config.json, hidden_dropout_prob after the embeddings and after
      * each sublayer, attention_probs_dropout_prob on attention weights. Of a model that was opened for training. */
     bool dropout;

@@ -41,9 +41,10 @@ static att_status load_stored(att_model *m, const char *name, int rank, const in
 
 /* The type in which a parameter is wanted: a matrix in that of the options, quantized only if its rows are in whole
  * blocks. */
-static att_dtype wanted_type(const att_model *m, const att_tensor *stored)
+static att_dtype wanted_type(const att_model *m, const char *name, const att_tensor *stored)
 {
-    const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : stored->dtype;
+    const bool stays = m->kind->unconverted && !strcmp(name, m->kind->unconverted);
+    const att_dtype dtype = m->options.weights && !stays ? dtype_of[m->options.weights] : stored->dtype;
     const bool in_blocks = stored->rank == 2 && stored->dim[1] % 32 == 0;
     return stored->rank == 2 && (in_blocks || att_dtype_size(dtype) > 0) ? dtype : stored->dtype;
 }
@@ -87,7 +88,7 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
         return s;
     const att_tensor stored = *out;
     const bool as_stored = m->trainable && !att_patterns_match(&m->freeze, name);
-    const att_dtype dtype = as_stored ? stored.dtype : wanted_type(m, &stored);
+    const att_dtype dtype = as_stored ? stored.dtype : wanted_type(m, name, &stored);
     const int64_t n = att_elements(&stored), bytes = att_dtype_bytes(dtype, n);
     m->weights.stored[stored.dtype] += att_dtype_bytes(stored.dtype, n);
     m->weights.used[dtype] += bytes;

@@ -25,6 +25,9 @@ typedef struct att_model_kind {
     const att_checkpoint_name *names; /* names of parameters in model.safetensors; NULL: ours */
     const char *prefix;               /* optional prefix of all of them */
     const char *const *unused;        /* prefixes of tensors that are not needed, '*' is a number; ends with NULL */
+    /* The name of a matrix that is not a weight of products: it keeps the type of the file, whatever options.weights
+     * is. Or NULL */
+    const char *unconverted;
     /* Instead, for a model that consists of other models: opens them. */
     att_status (*load)(att_model *m, const char *folder);
     /* For options.prepare: applies a model that is open to something small, so that all copies of weights are made that
@@ -111,7 +114,7 @@ att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, 
 const att_nn_params *att_model_params(const att_model *m);
 /* Sets the name and layout of a parameter in a file. */
 typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);
-/* Writes FOLDER/model.safetensors, with our names if naming is NULL, and n further tensors. dtype 0: f32.
+/* Writes FOLDER/model.safetensors, and n further tensors. naming NULL: by the kind's names, or else ours. dtype 0: f32.
  * (write_weights.c)
  */
 att_status att_model_write(const att_model *m, const char *folder, att_dtype dtype, att_parameter_naming naming,

@@ -21,10 +21,10 @@ att_status att_model_write(const att_model *m, const char *folder, att_dtype dty
     att_status e = theirs && name && tensor ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < own; i++) {
         tensor[i] = *att_param_value(att_nn_params_at(m->params, i, &name[i]));
-        if (naming) {
+        if (naming)
             naming(name[i], theirs[i].text, &tensor[i]);
+        if (naming || (m->kind->names && att_checkpoint_translate(m->kind->names, "", name[i], theirs[i].text)))
             name[i] = theirs[i].text;
-        }
     }
     for (int64_t i = 0; !e && i < n; i++) {
         name[own + i] = names[i];

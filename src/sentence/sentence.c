@@ -28,6 +28,8 @@ static att_status check_parts(att_sentence *m, const char *folder)
 {
     att_modules *p = &m->modules;
     const att_encoder_info *e = &m->info;
+    if (p->plain)
+        p->dim = e->hidden;
     if (p->dim != e->hidden)
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld",
                         folder, (long long)p->dim, (long long)e->hidden);

@@ -266,7 +266,6 @@ static void read_module(att_settings *s, size_t i, const char *folder, att_modul
 static void read_plain(att_settings *s, att_modules *out)
 {
     read_architecture(s, out);
-    out->dim = att_settings_int(s, "hidden_size", 1, 1 << 20);
     out->pooling = ATT_POOLING_MEAN;
     out->plain = true;
 }

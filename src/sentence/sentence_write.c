@@ -4,9 +4,17 @@
 
 /* Files besides weights. The model card is not copied: it describes the original model. */
 static const char *const of_all[] = {"modules.json", "config_sentence_transformers.json", NULL};
-static const char *const of_transformer[] = {
-    "config.json", "sentence_bert_config.json", "tokenizer.json",    "tokenizer_config.json",
-    "vocab.txt",   "special_tokens_map.json",   "added_tokens.json", NULL};
+static const char *const of_transformer[] = {"config.json",
+                                             "sentence_bert_config.json",
+                                             "tokenizer.json",
+                                             "tokenizer_config.json",
+                                             "vocab.txt",
+                                             "special_tokens_map.json",
+                                             "added_tokens.json",
+                                             "vocab.json",
+                                             "merges.txt",
+                                             "sentencepiece.bpe.model",
+                                             NULL};
 static const char *const of_module[] = {"config.json", NULL};
 
 /* Copies the files of module i; `to` becomes its folder */

@@ -1,9 +1,11 @@
 /* BERT (Devlin et al. 2018):
  *
  * x = LayerNorm(word(ids) + type(type_ids) + position)
- * each layer: x = LayerNorm(x + Attention(x)), x = LayerNorm(x + f(x W_inner + b) W_outer + b) */
+ * each layer: x = LayerNorm(x + Attention(x)), x = LayerNorm(x + f(x W_inner + b) W_outer + b)
+ *
+ * RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al. 2020) are the same, but positions
+ * begin after the id of padding. */
 #include "stack/bert_config.h"
-#include "stack/encoder.h"
 
 typedef struct bert {
     att_encoder base;
@@ -36,42 +38,33 @@ static const att_checkpoint_name names[] = {
     {0},
 };
 /* Present in many checkpoints, but not used for hidden states. */
-static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.", NULL};
+static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.", "lm_head.", NULL};
 
-static void configure(att_model *m, att_settings *s) { att_bert_config_read(s, &((bert *)m)->config); }
-
-static att_encoder_info describe(const bert *m)
+static void configure(att_model *m, att_settings *s)
 {
-    const att_bert_config *c = &m->config;
-    return (att_encoder_info){.type = "bert",
-                              .vocabulary = c->vocabulary,
-                              .hidden = c->hidden,
-                              .layers = c->layers,
-                              .heads = c->heads,
-                              .intermediate = c->intermediate,
-                              .max_positions = c->max_positions,
-                              .types = c->types,
-                              .pooler = att_model_has(&m->base.model, "pooler.weight")};
+    att_bert_config_read(s, &att_bert_keys_of_class, &((bert *)m)->config);
+    ((bert *)m)->base.info.type = att_encoder_type(m, s);
+}
+
+static void configure_roberta(att_model *m, att_settings *s)
+{
+    bert *r = (bert *)m;
+    configure(m, s);
+    if (att_settings_has_key(s, "pad_token_id") && !att_settings_has(s, "pad_token_id"))
+        att_settings_unsupported(s, "pad_token_id", "an id, after which positions begin,");
+    r->base.info.first_position = att_settings_int_or(s, "pad_token_id", 0, r->config.vocabulary - 1, 1) + 1;
+    att_bert_check_positions(s, &r->config, r->base.info.first_position);
 }
 
 static att_status build(att_model *base)
 {
     bert *m = (bert *)base;
     const att_bert_config *c = &m->config;
-    const att_nn_layer_config layer = {.size = sizeof layer,
-                                       .width = c->hidden,
-                                       .heads = c->heads,
-                                       .intermediate = c->intermediate,
-                                       .activation = c->activation,
-                                       .attention_dropout = base->trainable ? c->attention_dropout : 0,
-                                       .eps = c->eps};
-    m->base.info = describe(m);
-    m->base.hidden_dropout = c->hidden_dropout;
     m->word = att_model_embedding(base, "embeddings.word", c->vocabulary, c->hidden, -1);
-    m->position = att_model_embedding(base, "embeddings.position", c->max_positions, c->hidden, -1);
+    m->position = att_model_embedding(base, "embeddings.position", c->positions, c->hidden, -1);
     m->type = att_model_embedding(base, "embeddings.type", c->types, c->hidden, -1);
     m->norm = att_nn_norm_new(base->params, "embeddings.norm", ATT_NN_NORM_LAYER, c->hidden, c->eps);
-    att_encoder_layers(&m->base, &layer);
+    att_bert_layers(&m->base, c, NULL);
     return ATT_OK;
 }
 
@@ -83,14 +76,8 @@ static att_var *embed(att_tape *t, const att_encoder *base, const att_encoder_in
     return att_nn_norm_apply(t, m->norm, att_learned_positions(t, att_add(t, word, type), m->position, &in->at));
 }
 
-static void name_in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    (void)value;
-    att_checkpoint_translate(names, "", ours, theirs);
-}
-
-static const char *const types[] = {"bert"};
-static const att_model_types bert_types = ATT_MODEL_TYPES(types);
+static const char *const types[] = {"bert"}, *const roberta_types[] = {"roberta", "xlm-roberta", "camembert"};
+static const att_model_types bert_types = ATT_MODEL_TYPES(types), all_roberta_types = ATT_MODEL_TYPES(roberta_types);
 const att_encoder_architecture att_bert = {.kind = {.bytes = sizeof(bert),
                                                     .types = &bert_types,
                                                     .configure = configure,
@@ -100,5 +87,14 @@ const att_encoder_architecture att_bert = {.kind = {.bytes = sizeof(bert),
                                                     .prefix = "bert.",
                                                     .unused = unused},
                                            .embed = embed,
-                                           .in_file = name_in_file,
                                            .beside = {"pooler.dense.weight", "pooler.dense.bias"}};
+const att_encoder_architecture att_roberta = {.kind = {.bytes = sizeof(bert),
+                                                       .types = &all_roberta_types,
+                                                       .configure = configure_roberta,
+                                                       .build = build,
+                                                       .prepare = att_encoder_prepare,
+                                                       .names = names,
+                                                       .prefix = "roberta.",
+                                                       .unused = unused},
+                                              .embed = embed,
+                                              .beside = {"pooler.dense.weight", "pooler.dense.bias"}};

@@ -1,19 +1,32 @@
-/* config.json of the class BertModel, read strictly. */
+/* What BERT and its relatives share: settings of config.json, read strictly, and layers. */
 #ifndef ATT_STACK_BERT_CONFIG_H
 #define ATT_STACK_BERT_CONFIG_H
 
-#include "attend_util.h"
-#include "attend_learn.h"
 #include "io/settings.h"
+#include "stack/encoder.h"
 
 typedef struct att_bert_config {
-    int64_t vocabulary, hidden, layers, heads, intermediate, max_positions, types;
+    int64_t vocabulary, hidden, layers, heads, intermediate;
+    int64_t positions; /* rows of the table of positions */
+    int64_t types;     /* 0: none */
     att_activation activation;
     float eps;
     float hidden_dropout, attention_dropout; /* in training */
 } att_bert_config;
 
+/* The names of a config's settings in a class; NULL: it has no such setting */
+typedef struct att_bert_keys {
+    const char *hidden, *layers, *heads, *intermediate, *types, *eps, *hidden_dropout, *attention_dropout, *activation;
+} att_bert_keys;
+/* BertConfig has these. */
+extern const att_bert_keys att_bert_keys_of_class;
+
 /* From settings in the format of config.json. Errors name the file, the setting and its value. */
-void att_bert_config_read(att_settings *s, att_bert_config *c);
+void att_bert_config_read(att_settings *s, const att_bert_keys *keys, att_bert_config *c);
+/* Checks that there are positions from `first` on. */
+void att_bert_check_positions(att_settings *s, const att_bert_config *c, int64_t first);
+/* During build: m->info besides type and first_position, which are set, and the layers, x = LayerNorm(x +
+ * Attention(x)), x = LayerNorm(x + f(x W_inner + b) W_outer + b). attention or NULL: scaled dot products */
+void att_bert_layers(att_encoder *m, const att_bert_config *c, const att_nn_attention_config *attention);
 
 #endif

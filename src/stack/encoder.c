@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-const att_model_kind *const att_encoder_kinds[] = {&att_bert.kind, NULL};
+const att_model_kind *const att_encoder_kinds[] = {&att_bert.kind, &att_roberta.kind, &att_distilbert.kind,
+                                                   &att_mpnet.kind, NULL};
 
 /* All architectures have their kind as the first member. */
 static const att_encoder_architecture *architecture_of(const att_encoder *m)
@@ -50,6 +51,12 @@ const att_nn_params *att_encoder_params(const att_encoder *m) { return att_model
 
 /* ---- build */
 
+const char *att_encoder_type(const att_model *m, att_settings *s)
+{
+    const void *row = att_model_type_find(m->kind->types, att_settings_text(s, "model_type", NULL));
+    return row ? *(const char *const *)row : "";
+}
+
 void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer)
 {
     att_nn_params *p = m->model.params;
@@ -72,11 +79,12 @@ static bool check_type_ids(att_tape *t, const att_encoder *m, const int32_t *ids
 
 static bool check_position_ids(att_tape *t, const att_encoder *m, const int64_t *ids, int64_t tokens)
 {
+    const int64_t positions = att_encoder_positions(m);
     for (int64_t i = 0; ids && i < tokens; i++)
-        if (ids[i] < 0 || ids[i] >= m->info.max_positions)
+        if (ids[i] < 0 || ids[i] >= positions)
             return att_tape_fail(t, ATT_ERR_ARGUMENT,
                                  "encoder: position_ids[%lld] = %lld but the model has %lld positions", (long long)i,
-                                 (long long)ids[i], (long long)m->info.max_positions) != NULL;
+                                 (long long)ids[i], (long long)positions) != NULL;
     return true;
 }
 
@@ -90,6 +98,42 @@ static bool read_options(att_tape *t, const att_encoder *m, const att_encoder_op
                              "encoder: dropout is true, but the model is not trainable: it comes from "
                              "att_encoder_open") != NULL;
     return check_type_ids(t, m, o->type_ids, tokens) && check_position_ids(t, m, o->position_ids, tokens);
+}
+
+/* Positions [tokens] of a model whose first one is that after the id of padding, as fairseq counts them: a token of
+ * padding does not count. */
+static void count_positions(const att_encoder *m, const int32_t *ids, const int64_t *offsets, int64_t n, int64_t *at)
+{
+    const int64_t padding = m->info.first_position - 1;
+    for (int64_t b = 0; b < n; b++) {
+        int64_t last = padding;
+        for (int64_t i = offsets[b]; i < offsets[b + 1]; i++)
+            at[i] = ids[i] == padding ? padding : ++last;
+    }
+}
+
+/* What the options leave out of a call's input, in memory that belongs to the call; NULL: not needed */
+typedef struct defaults {
+    int32_t *type_ids;
+    int64_t *position_ids;
+} defaults;
+
+static bool fill_in(const att_encoder *m, const int64_t *offsets, int64_t n, att_encoder_input *in, defaults *d)
+{
+    att_ctx *ctx = m->model.ctx;
+    const size_t tokens = (size_t)in->tokens + 1;
+    *d = (defaults){NULL, NULL};
+    if (!in->type_ids)
+        in->type_ids = d->type_ids = att_calloc(ctx, tokens, sizeof *d->type_ids);
+    if (!in->at.position_ids && !m->info.first_position) {
+        in->at.offsets = offsets;
+        in->at.n = n;
+    } else if (!in->at.position_ids) {
+        in->at.position_ids = d->position_ids = att_alloc(ctx, tokens, sizeof *d->position_ids);
+        if (d->position_ids)
+            count_positions(m, in->ids, offsets, n, d->position_ids);
+    }
+    return in->type_ids && (in->at.position_ids || in->at.offsets);
 }
 
 /* Layers of x, the embeddings, in scope s */
@@ -126,17 +170,15 @@ att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids
         !att_sequences_fit(t, "encoder", ids, offsets, n, m->info.max_positions) ||
         !read_options(t, m, options, offsets[n], &o))
         return NULL;
-    att_encoder_input in = {.tokens = offsets[n], .ids = ids, .type_ids = o.type_ids, .at.size = sizeof in.at};
-    if (o.position_ids)
-        in.at.position_ids = o.position_ids;
-    else
-        in.at.offsets = offsets, in.at.n = n;
-    int32_t *zeros = o.type_ids ? NULL : att_calloc(m->model.ctx, (size_t)in.tokens + 1, sizeof *zeros);
-    if (!o.type_ids && !zeros)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
-    in.type_ids = zeros ? zeros : o.type_ids;
-    att_var *x = apply(t, m, &in, offsets, n, &o);
-    att_free(m->model.ctx, zeros);
+    att_encoder_input in = {.tokens = offsets[n],
+                            .ids = ids,
+                            .type_ids = o.type_ids,
+                            .at = {.size = sizeof in.at, .position_ids = o.position_ids}};
+    defaults d;
+    att_var *x = fill_in(m, offsets, n, &in, &d) ? apply(t, m, &in, offsets, n, &o)
+                                                 : att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
+    att_free(m->model.ctx, d.type_ids);
+    att_free(m->model.ctx, d.position_ids);
     return x;
 }
 

@@ -19,7 +19,7 @@ struct att_encoder {
 typedef struct att_encoder_input {
     int64_t tokens;
     const int32_t *ids, *type_ids; /* [tokens] */
-    att_positions at;              /* one by one, or by offsets */
+    att_positions at;              /* one by one, or by offsets where the first position is 0 */
 } att_encoder_input;
 
 enum { ATT_ENCODER_BESIDE = 4 };
@@ -27,15 +27,23 @@ typedef struct att_encoder_architecture {
     att_model_kind kind; /* whose struct begins with an att_encoder */
     /* -> [tokens, hidden], before dropout */
     att_var *(*embed)(att_tape *t, const att_encoder *m, const att_encoder_input *in);
-    att_parameter_naming in_file;
+    att_parameter_naming in_file; /* NULL: by the kind's names */
     /* Tensors of its class that have no effect on hidden states, but are written as they were read; the rest NULL */
     const char *beside[ATT_ENCODER_BESIDE];
 } att_encoder_architecture;
 
-extern const att_encoder_architecture att_bert;
+extern const att_encoder_architecture att_bert, att_roberta, att_distilbert, att_mpnet;
 extern const att_model_kind *const att_encoder_kinds[]; /* of all architectures, up to NULL */
 /* The `prepare` of all kinds */
 att_var *att_encoder_prepare(att_tape *t, const void *model);
+
+/* During configure: the model's type, a text of its kind's table */
+const char *att_encoder_type(const att_model *m, att_settings *s);
+/* Rows of a table of positions */
+static inline int64_t att_encoder_positions(const att_encoder *m)
+{
+    return m->info.first_position + m->info.max_positions;
+}
 
 /* During build: info.layers layers of these settings, layer.0 and so on. */
 void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer);

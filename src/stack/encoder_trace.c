@@ -1,11 +1,21 @@
 /* Traces of text encoders */
 #include "stack/encoder.h"
+#include "util/shape.h"
 
 typedef struct traced {
     const att_encoder *m;
     const int32_t *ids;
     int64_t n;
 } traced;
+
+/* Numbers of the parameters of a layer's attention: a table of relative positions */
+static int64_t count_params(const att_nn_attention *l)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < l->n_params; i++)
+        sum += l->param[i] ? att_elements(att_param_value(l->param[i])) : 0;
+    return sum;
+}
 
 att_trace_part att_encoder_trace_part(const att_encoder *m, int64_t n)
 {
@@ -16,7 +26,8 @@ att_trace_part att_encoder_trace_part(const att_encoder *m, int64_t n)
                             .head_dim = i->hidden / i->heads,
                             .queries = n,
                             .keys = n,
-                            .hidden = i->hidden};
+                            .hidden = i->hidden,
+                            .params = count_params(m->layer[0]->attention)};
 }
 
 static att_var *apply(const void *self, att_tape *t)

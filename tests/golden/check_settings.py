@@ -72,7 +72,7 @@ GENERATION = set(transformers.GenerationConfig().to_dict())
 KNOWN = {
     "PretrainedConfig": BASE,
     **{f"{n}Config": of_config(f"{n}Config") for n in (
-        "Bert", "Marian", "Llama", "Mistral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "GPT2", "ViT", "DeiT", "Dinov2",
+        "Bert", "Roberta", "XLMRoberta", "Camembert", "MPNet", "DistilBert", "Marian", "Llama", "Mistral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "GPT2", "ViT", "DeiT", "Dinov2",
         "Dinov2WithRegisters")},
     "RopeParameters": set(RopeParameters.__annotations__),
     **{f"{n}ImageProcessor": PROCESSOR for n in ("ViT", "DeiT", "Bit")},

@@ -47,8 +47,8 @@ static void each_type_that_is_opened_is_identified(void **state)
     assert_string_equal(att_subject_name(ATT_SUBJECT_CAPTION), "captioner");
     assert_string_equal(att_subject_name(ATT_SUBJECT_NONE), "model");
     assert_string_equal(att_subject_name((att_subject)77), "model");
-    assert_int_equal(types,
-                     18); /* bert; marian, attend-seq2seq; gpt2 and six like Llama; five of vision; captioner; two */
+    assert_int_equal(types, 23); /* bert and five relatives; marian, attend-seq2seq; gpt2 and six like Llama; five of
+                                    vision; captioner; two */
 }
 
 static const struct {
@@ -64,8 +64,10 @@ static const struct {
      "MixtralForCausalLM"},
     {"{\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 2}", ATT_SUBJECT_VISION, "timm",
      "vit_tiny_patch16_224"},
-    {"{\"model_type\": \"roberta\", \"architectures\": [\"RobertaModel\"]}", ATT_SUBJECT_NONE, "roberta",
+    {"{\"model_type\": \"roberta\", \"architectures\": [\"RobertaModel\"]}", ATT_SUBJECT_SENTENCE, "roberta",
      "RobertaModel"},
+    {"{\"model_type\": \"electra\", \"architectures\": [\"ElectraModel\"]}", ATT_SUBJECT_NONE, "electra",
+     "ElectraModel"},
     {"{\"model_type\": 7, \"architectures\": \"BertModel\"}", ATT_SUBJECT_NONE, "", ""},
     {"{\"model_type\": null, \"architectures\": [], \"architecture\": 1}", ATT_SUBJECT_NONE, "", ""},
     {"{}", ATT_SUBJECT_NONE, "", ""}};

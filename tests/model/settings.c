@@ -98,10 +98,14 @@ static att_status open_beams(const char *folder)
 
 /* ---- folders as they should be, but for weights: how far opening comes shows what it reads */
 
-#define BERT                                                                                                           \
-    "{\"model_type\": \"bert\", \"vocab_size\": 40, \"hidden_size\": 12, \"num_hidden_layers\": 2, "                   \
+#define BERT_OF(type)                                                                                                  \
+    "{\"model_type\": \"" type "\", \"vocab_size\": 40, \"hidden_size\": 12, \"num_hidden_layers\": 2, "               \
     "\"num_attention_heads\": 3, \"intermediate_size\": 20, \"hidden_act\": \"gelu\", "                                \
     "\"max_position_embeddings\": 16, \"type_vocab_size\": 2, \"layer_norm_eps\": 1e-5}"
+#define BERT BERT_OF("bert")
+#define DISTILBERT                                                                                                     \
+    "{\"model_type\": \"distilbert\", \"vocab_size\": 40, \"dim\": 12, \"n_layers\": 2, \"n_heads\": 3, "              \
+    "\"hidden_dim\": 20, \"activation\": \"gelu\", \"max_position_embeddings\": 16}"
 #define MARIAN                                                                                                         \
     "{\"model_type\": \"marian\", \"vocab_size\": 40, \"d_model\": 8, \"encoder_layers\": 1, "                         \
     "\"encoder_attention_heads\": 2, \"encoder_ffn_dim\": 8, \"decoder_layers\": 1, \"decoder_attention_heads\": 2, "  \
@@ -152,6 +156,11 @@ typedef struct subject {
 
 static const subject subjects[] = {
     {"BertConfig", open_bert, "", {{"config.json", BERT}}},
+    {"RobertaConfig", open_bert, "", {{"config.json", BERT_OF("roberta")}}},
+    {"XLMRobertaConfig", open_bert, "", {{"config.json", BERT_OF("xlm-roberta")}}},
+    {"CamembertConfig", open_bert, "", {{"config.json", BERT_OF("camembert")}}},
+    {"MPNetConfig", open_bert, "", {{"config.json", BERT_OF("mpnet")}}},
+    {"DistilBertConfig", open_bert, "", {{"config.json", DISTILBERT}}},
     {"MarianConfig", open_marian, "", {{"config.json", MARIAN}}},
     {"LlamaConfig", open_language, "", {{"config.json", LLAMA("llama")}}},
     {"MistralConfig", open_language, "", {{"config.json", LLAMA("mistral")}}},

@@ -195,7 +195,7 @@ static void wrong_settings_are_named_with_their_values(void **state)
         att_status status;
         const char *words;
     } wrong[] = {
-        {"model_type", "\"roberta\"", ATT_ERR_UNSUPPORTED, "\"model_type\" is \"roberta\""},
+        {"model_type", "\"deberta\"", ATT_ERR_UNSUPPORTED, "\"model_type\" is \"deberta\""},
         {"model_type", NULL, ATT_ERR_FORMAT, "there is no \"model_type\""},
         {"hidden_size", NULL, ATT_ERR_FORMAT, "there is no \"hidden_size\""},
         {"hidden_size", "\"12\"", ATT_ERR_FORMAT, "\"hidden_size\" is \"12\", not a whole number"},

@@ -139,10 +139,10 @@ static void a_bert_alone_is_averaged_with_a_note(void **state)
                      0);
     assert_has(tool_err, "p has no modules.json, which would state how its hidden states become an embedding");
     assert_int_equal(tool("$A search -m p -c lines -k 1 a"), 0);
-    assert_refused("sed 's/\"bert\"/\"roberta\"/' config.json >p/config.json; $A embed -m p --text a", 1,
-                   "p/config.json: \"model_type\" is \"roberta\", which is not supported for embeddings of sentences");
-    assert_refused("sed 's/\"bert\"/\"distilbert\"/' config.json >p/config.json; $A similarity -m p a b", 1,
-                   "\"distilbert\", which is not supported");
+    assert_refused("sed 's/\"bert\"/\"electra\"/' config.json >p/config.json; $A embed -m p --text a", 1,
+                   "p/config.json: \"model_type\" is \"electra\", which is not supported for embeddings of sentences");
+    assert_refused("sed 's/\"bert\"/\"deberta\"/' config.json >p/config.json; $A similarity -m p a b", 1,
+                   "\"deberta\", which is not supported");
 }
 
 static void classes_with_probabilities_of_their_own_are_shown_as_such(void **state)
