@@ -28,7 +28,7 @@ WORKS = {
     "attention-forward": ("attention, f32, forward", "注意、f32、順伝播"),
     "attention-backward": ("attention, f32, backward", "注意、f32、逆伝播"),
     "sentences": ("sentence embeddings, all-MiniLM-L6-v2, f32", "文の埋め込み、all-MiniLM-L6-v2、f32"),
-    "cold-start": ("one sentence, from the start of the program to its end", "一文の埋め込み、プログラムの起動から終了まで"),
+    "cold-start": ("one sentence from a cold start, the whole process", "一文の埋め込み、プロセスの起動から終了まで"),
     "translation-one": ("translation, 6 + 6 layers, f32, one sentence", "翻訳、6 + 6層、f32、一文"),
     "translation": ("translation, 6 + 6 layers, f32, 32 sentences", "翻訳、6 + 6層、f32、32文"),
     "decoding-f16": ("decoding, SmolLM2-135M, F16", "デコード、SmolLM2-135M、F16"),
@@ -82,8 +82,10 @@ def readme(works, japanese):
         work, peer = works[key], fastest(works[key])
         ratio = f"{times_as_fast(work, peer):.2f}"
         peer = re.sub(r" \(.*\)", "", peer).replace(", tuned", "（調整済み）" if japanese else ", tuned")
-        rows.append([WORKS[key][japanese], peer, f"{ratio}倍" if japanese else f"{ratio} x"])
-    head = ["処理", "比較対象（最速のライブラリ）", "attendの速さ"] if japanese else ["work", "the fastest peer", "attend is"]
+        shapes = works[key].get("shapes")
+        name = WORKS[key][japanese] + ("" if not shapes else f"、{shapes}通りの平均" if japanese else f", mean of {shapes} shapes")
+        rows.append([name, peer, f"{ratio}倍" if japanese else f"{ratio} x"])
+    head = ["処理", "比較対象（最速のライブラリ）", "attendの速さ"] if japanese else ["work", "beside the fastest peer", "times as fast"]
     lines = [head, ["---", "---", "---:"], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
