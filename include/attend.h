@@ -10,6 +10,7 @@
  *   attend_learn.h      variables, parameters, operations with gradients
  *   attend_optimizer.h  optimizers, learning rates
  *   attend_nn.h         layers: of a Transformer, recurrent, convolutions
+ *   attend_vectors.h    embeddings in fewer bits, search among them
  *   attend_util.h       what libraries on top need
  *
  * and those of libattend_model:

@@ -195,6 +195,14 @@ typedef struct att_int8_kernels {
     void (*bounds)(const att_int8_args *args);
 } att_int8_kernels;
 
+/* codes.c: one query with rows [n], numbers of a byte [dim <= ATT_MAX_CODES] or packed bits [bytes] -> out [n] */
+enum { ATT_MAX_CODES = 1 << 15 }; /* a sum of products of this many bytes is within int32 */
+typedef struct att_codes_kernels {
+    void (*products_signed)(int64_t n, int64_t dim, const int8_t *q, const int8_t *rows, int32_t *out);
+    void (*products_unsigned)(int64_t n, int64_t dim, const uint8_t *q, const uint8_t *rows, int32_t *out);
+    void (*hamming)(int64_t n, int64_t bytes, const uint8_t *q, const uint8_t *rows, int32_t *out);
+} att_codes_kernels;
+
 /* attention.c: forward, queries are the columns of a tile, keys its rows */
 typedef struct att_attend_kernels {
     /* x [rows, n] times scale -> y [n][q_tile], transposed; and x [n][q_tile] -> y [rows, n], row i times scale[i] */
@@ -348,6 +356,7 @@ typedef struct att_kernels {
     att_gemm_kernels gemm;
     att_quantized_kernels quantized;
     att_int8_kernels int8;
+    att_codes_kernels codes;
     att_attend_kernels attend;
     att_backward_kernels backward;
     att_decode_kernels decode;

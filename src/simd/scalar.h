@@ -43,8 +43,8 @@ static inline vf v_fma(vf a, vf b, vf c)
 } /* rounds twice here, once where there is an instruction */
 /* v_fma in the register of the sum: a compiler that may choose moves sums between registers, or spills them. */
 static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
-/* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-127, 127];
- * here a may be in [-128, 127]: the sum of two products is within int16. */
+/* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-128, 127]:
+ * the sum of two products is within int16. Here a may be in [-128, 127] if those of b are in [-127, 127]. */
 static inline vf v_dot4(vf a, vf b, vf sum)
 {
     typedef int16_t v_halves __attribute__((vector_size(16)));
