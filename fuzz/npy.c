@@ -35,8 +35,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         memcpy(bytes, data, size);
     if (!read_quietly(&a, bytes, size)) {
         fuzz_check((uintptr_t)a.data % sizeof *a.data == 0, "numbers are not aligned");
-        for (int64_t i = 0; i < a.rows * a.columns; i++)
+        fuzz_check(!a.data != !a.codes, "it has neither floats nor codes, or both");
+        for (int64_t i = 0; a.data && i < a.rows * a.columns; i++)
             fuzz_check(isfinite(a.data[i]), "a number is not finite");
+        for (int64_t i = 0; a.codes && i < a.rows * a.columns; i++)
+            fuzz_check(a.codes[i] <= UINT8_MAX, "a code is not a byte"); /* a sanitizer sees each */
     }
     cli_npy_close(&a);
     free(bytes);

@@ -413,7 +413,7 @@ static int write_vectors(const work *w)
     if (!code)
         code = cli_output_open(&out, vectors_path);
     if (!code) {
-        cli_npy_header(out.file, rows, columns);
+        cli_npy_header(out.file, CLI_NPY_FLOAT32, rows, columns);
         if (fwrite(vectors, sizeof *vectors, (size_t)(rows * columns), out.file) < (size_t)(rows * columns))
             code = cli_fail_errno(vectors_path);
         code = cli_output_close(&out, code);

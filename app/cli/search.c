@@ -1,11 +1,11 @@
 /* attend search: the nearest lines of a text, or images, by meaning. */
 #include "cli/base/grow.h"
-#include "cli/base/npy.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/sentence/codes.h"
 #include "cli/sentence/correlation.h"
-#include "cli/sentence/embedder.h"
+#include "cli/sentence/vector_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 
 enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
-static const char *model_name, *corpus_path, *index_path, *file;
-static int64_t k = 10, threads;
+static const char *model_name, *corpus_path, *index_path, *file, *ranges_path;
+static int64_t k = 10, rescore = -1, threads;
 static bool json;
-static int dtype;
+static int dtype, precision = -1;
 
 static const cli_option options[] = {
     CLI_SENTENCE_MODEL_OPTION(&model_name),
@@ -27,11 +27,18 @@ static const cli_option options[] = {
          "a path of an image per line"},
     {"index", 'i', "FILE", .text = &index_path,
      .help =
-         "embeddings of the corpus by the same model and --dtype, as \"attend embed --format npy\" writes them; five "
-         "of them are checked; default: they are computed"},
+         "embeddings of the corpus by the same model and --dtype, as \"attend embed --format npy\" writes them, of any "
+         "--precision; five of them are checked; default: they are computed"},
     {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
      .help = "number of nearest lines to print for each query"},
+    {"precision", 0, CLI_PRECISIONS, .choice = &precision,
+     .help = "numbers of the vectors to search in; default: those of the index, or float32"},
+    {"rescore", 0, "N", .integer = &rescore, .max = 1000, .quiet = true,
+     .help = "of int8, uint8 and bits: N times as many lines as --top are found by their codes, and rescored by the "
+             "float32 vector of the query; 0: none, scores are those of the codes; default: 2"},
+    {"ranges", 0, "FILE", .text = &ranges_path,
+     .help = "ranges of an index of int8 or uint8; default: INDEX.ranges.npy, which \"attend embed\" writes beside it"},
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -49,8 +56,10 @@ typedef struct corpus {
     size_t room; /* of begin, failed and own */
     char *data;
     size_t capacity;      /* of data */
-    const float *vectors; /* [count, dim]: own, or those of the index */
+    const float *vectors; /* [count, dim]: own, or those of the index; with codes NULL */
     cli_npy index;
+    cli_codes codes; /* their precision is float32 if there are none */
+    char *remake;    /* the command that makes the index anew, for messages; or NULL */
 } corpus;
 
 static void corpus_free(corpus *c)
@@ -60,6 +69,13 @@ static void corpus_free(corpus *c)
     free(c->failed);
     free(c->own);
     cli_npy_close(&c->index);
+    cli_codes_close(&c->codes);
+    free(c->remake);
+}
+
+static cli_codes_options codes_options(const corpus *c)
+{
+    return (cli_codes_options){.precision = precision, .index = index_path, .ranges = ranges_path, .remake = c->remake};
 }
 
 /* Makes room for the lines of a block. */
@@ -133,18 +149,44 @@ static int check_length(const cli_embedder *m, int64_t line, const float *row, c
                      index_path, (long long)line + 1, is, (long long)line + 1, corpus_path, should, m->name);
 }
 
-/* Embeds some of the lines again and compares them with their rows of the index, by the cosine, which ignores lengths.
- * Numbers of 8 bits (bf16, or int8 with a scale for each row) are off by 2^-9 of their size, and in a model that
- * computes with them about a hundred such errors add up at random, to 2^-9 sqrt(100) = 0.02 of the vector's length.
- * Twice that is allowed: a cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far
- * apart. */
+/* The command that makes the index anew, for messages: malloc'd, or NULL. */
+static char *remake_command(const cli_embedder *m, att_precision p)
+{
+    const cli_option type = CLI_DTYPE(&dtype);
+    const bool floats = p == ATT_PRECISION_FLOAT32;
+    char type_name[16], *text;
+    cli_option_default(&type, type_name, sizeof type_name);
+    return asprintf(&text, "\"attend embed -m %s%s%s%s%s --format npy -o %s %s\"", cli_quoted(m->name).text,
+                    dtype ? " --dtype " : "", dtype ? type_name : "", floats ? "" : " --precision ",
+                    floats ? "" : att_precision_name(p), cli_quoted(index_path).text, cli_quoted(corpus_path).text) < 0
+               ? NULL
+               : text;
+}
+
+/* Compares a row of an index of floats with its line's vector, by the cosine, which ignores lengths. Numbers of 8 bits
+ * (bf16, or int8 with a scale for each row) are off by 2^-9 of their size, and in a model that computes with them about
+ * a hundred such errors add up at random, to 2^-9 sqrt(100) = 0.02 of the vector's length. Twice that is allowed: a
+ * cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far apart. */
+static int check_floats(const corpus *c, const cli_embedder *m, int64_t line, const float *again)
+{
+    const double min_cosine = 0.9992;
+    const float *row = c->index.data + line * m->dim;
+    const int code = check_length(m, line, row, again);
+    const double cosine = cli_cosine(again, row, m->dim);
+    return code || cosine >= min_cosine
+               ? code
+               : cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text, "
+                          "the model or its --dtype is another; %s makes the index anew",
+                          index_path, (long long)line + 1, (long long)line + 1, corpus_path, m->name, cosine,
+                          c->remake);
+}
+
+/* Embeds some of the lines again and compares them with their rows of the index. */
 static int check_index(const corpus *c, const cli_embedder *m)
 {
     enum { SOME = 5 };
-    const cli_option type = CLI_DTYPE(&dtype);
-    char type_name[16];
-    const double min_cosine = 0.9992;
     const int64_t dim = m->dim, n = c->count < SOME ? c->count : SOME;
+    const cli_codes_options o = codes_options(c);
     const char *text[SOME];
     size_t bytes[SOME];
     int64_t line[SOME], truncated = 0;
@@ -153,31 +195,34 @@ static int check_index(const corpus *c, const cli_embedder *m)
         text[i] = c->data + c->begin[line[i]];
         bytes[i] = c->begin[line[i] + 1] - c->begin[line[i]] - 1;
     }
-    cli_option_default(&type, type_name, sizeof type_name);
     float *again = malloc((size_t)(n * dim) * sizeof *again);
     int code = again ? cli_embedder_encode(m, n, text, bytes, again, &truncated, NULL, -1) : cli_fail_memory();
-    for (int64_t i = 0; !code && i < n; i++) {
-        code = check_length(m, line[i], c->index.data + line[i] * dim, again + i * dim);
-        const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
-        if (!code && !(cosine >= min_cosine))
-            code = cli_fail(
-                "%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text, "
-                "the model or its --dtype is another; \"attend embed -m %s%s%s --format npy -o %s %s\" makes the "
-                "index anew",
-                index_path, (long long)line[i] + 1, (long long)line[i] + 1, corpus_path, m->name, cosine,
-                cli_quoted(m->name).text, dtype ? " --dtype " : "", dtype ? type_name : "", cli_quoted(index_path).text,
-                cli_quoted(corpus_path).text);
-    }
+    for (int64_t i = 0; !code && i < n; i++)
+        code = c->index.data ? check_floats(c, m, line[i], again + i * dim)
+                             : cli_codes_check(&c->codes, m, &o, line[i], again + i * dim);
     free(again);
     return code;
 }
 
+/* Opens the index, if there is one, and its codes. */
+static int open_index(corpus *c, const cli_embedder *m)
+{
+    cli_codes_options o = codes_options(c);
+    att_precision p = ATT_PRECISION_FLOAT32;
+    int code = cli_npy_open(&c->index, index_path);
+    if (!code)
+        code = cli_codes_precision(&c->index, m, &o, &p);
+    c->remake = code ? NULL : remake_command(m, p);
+    if (!code && !c->remake)
+        code = cli_fail_memory();
+    o = codes_options(c);
+    return code ? code : cli_codes_open(&c->codes, &c->index, m, &o);
+}
+
 static int corpus_open(corpus *c, const cli_embedder *m)
 {
-    int code = index_path ? cli_npy_open(&c->index, index_path) : CLI_DONE;
-    if (!code && index_path && c->index.columns != m->dim)
-        code = cli_fail("%s: has vectors of %lld numbers, but those of %s have %lld", index_path,
-                        (long long)c->index.columns, m->name, (long long)m->dim);
+    const cli_codes_options o = codes_options(c);
+    int code = index_path ? open_index(c, m) : CLI_DONE;
     if (!code)
         code = corpus_read(c, m);
     if (!code && index_path && c->index.rows != c->count)
@@ -185,6 +230,16 @@ static int corpus_open(corpus *c, const cli_embedder *m)
                         (long long)c->count, m->lines);
     if (!code && index_path)
         code = check_index(c, m);
+    else if (!code && precision > ATT_PRECISION_FLOAT32)
+        code = cli_codes_make(&c->codes, c->own, c->count, m, &o);
+    else if (!code && ranges_path)
+        code = cli_misuse("--ranges is of int8 and uint8: give --precision, or --index");
+    if (!code && rescore >= 0 && !c->codes.data)
+        code = cli_misuse("--rescore is of int8, uint8 and bits, but these vectors are float32");
+    if (c->codes.own) {
+        free(c->own);
+        c->own = NULL;
+    }
     c->vectors = index_path ? c->index.data : c->own;
     return code;
 }
@@ -239,6 +294,36 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
     return CLI_DONE;
 }
 
+/* Finds the nearest lines of queries among codes: of the k * rescore lines that are nearest by their codes, those whose
+ * codes are nearest to the query itself. */
+static int nearest_codes(const cli_embedder *m, const corpus *c, const float *queries, int64_t n, hit *best,
+                         int64_t *counts)
+{
+    const att_vector_corpus in = {.size = sizeof in,
+                                  .n = c->count,
+                                  .dim = m->dim,
+                                  .precision = c->codes.precision,
+                                  .codes = c->codes.data,
+                                  .ranges = c->codes.ranges,
+                                  .hidden = c->failed};
+    const bool cosine = !m->images && !m->text.info.normalized && m->similarity == ATT_SIMILARITY_COSINE;
+    att_vector_hit *hits = malloc((size_t)(n * k) * sizeof *hits);
+    const int code =
+        hits ? cli_status(m->ctx, att_vectors_search(m->ctx, &in, queries, n,
+                                                     ATT_OPTIONS(att_vector_search_options, .k = k,
+                                                                 .multiplier = rescore < 0 ? 0 : rescore,
+                                                                 .by_codes = rescore == 0, .cosine = cosine),
+                                                     hits))
+             : cli_fail_memory();
+    for (int64_t i = 0; !code && i < n; i++)
+        for (counts[i] = 0; counts[i] < k && hits[i * k + counts[i]].row >= 0; counts[i]++) {
+            const att_vector_hit h = hits[i * k + counts[i]];
+            best[i * k + counts[i]] = (hit){(float)h.score, h.row};
+        }
+    free(hits);
+    return code;
+}
+
 static void print_json(const char *key, const corpus *c, const char *query, size_t bytes, const hit *best,
                        int64_t count)
 {
@@ -290,7 +375,8 @@ static int answer(const cli_embedder *m, const corpus *c, const scratch *s, cons
     if (!code)
         cli_embedder_note(m, truncated, in->count, "queries");
     if (!code)
-        code = nearest(m, c, s->vectors, in->count, s->best, s->counts, s->scores);
+        code = c->codes.data ? nearest_codes(m, c, s->vectors, in->count, s->best, s->counts)
+                             : nearest(m, c, s->vectors, in->count, s->best, s->counts, s->scores);
     for (int64_t i = 0; !code && i < in->count; i++) {
         *any_failed = *any_failed || failed[i];
         if (failed[i])
@@ -369,12 +455,18 @@ const cli_command cli_search = {
                "lines of the\n"
                "corpus with the highest similarity: similarity, line number, text. It is the cosine, or the measure\n"
                "that the model's folder names (similarity_fn_name): the dot product, or minus a distance.\n\n"
+               "Vectors of 8 bits or one take a quarter or a 32nd of the memory. They are searched as "
+               "semantic_search_faiss of sentence-transformers does: by the codes of query and lines first, then "
+               "--rescore times as many as --top by the product of the query's float32 vector with the line's codes, "
+               "which is the score that is printed. For bits it is not the cosine.\n\n"
                "With a vision model, queries and corpus are images: a query is a path (\"-\": standard input), the "
                "corpus a folder of images, or lines that are paths. An image that cannot be read is an error, but the "
                "others are searched.",
     .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 --format npy -o proverbs.npy proverbs.txt\n"
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt\n"
+                "attend embed -m all-MiniLM-L6-v2 --precision int8 --format npy -o int8.npy proverbs.txt\n"
+                "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i int8.npy --rescore 4 < questions.txt\n"
                 "attend search -m dinov2-small -c photos/ -k 3 cat.jpg",
     .options = options,
     .see = "embed|similarity|fetch",

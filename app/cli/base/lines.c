@@ -1,6 +1,7 @@
 #include "lines.h"
 #include "command.h"
 #include "grow.h"
+#include "temporary.h"
 
 #include <attend_text.h>
 
@@ -304,30 +305,10 @@ int cli_lines_count(const char *path, int64_t *n)
 
 /* ---- pipes to files */
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder && *folder ? folder : "/tmp";
-}
-
 static int refuse_copy(const char *path)
 {
     return cli_fail("%s is a pipe, and what comes out of it cannot be put into a file in %s (TMPDIR): %s", path,
-                    temporary_folder(), strerror(errno));
-}
-
-/* An unlinked file in the temporary folder. */
-static int open_nameless(const char *path, int *file)
-{
-    char *name;
-    if (asprintf(&name, "%s/attend-XXXXXX", temporary_folder()) < 0)
-        return cli_fail_memory();
-    *file = mkostemp(name, O_CLOEXEC);
-    const int code = *file < 0 ? refuse_copy(path) : CLI_DONE;
-    if (!code)
-        unlink(name);
-    free(name);
-    return code;
+                    cli_temporary_folder(), strerror(errno));
 }
 
 /* Copies everything. */
@@ -373,7 +354,9 @@ int cli_copy_pipe(const char **path, cli_copy *copy)
     if (!*path || stat(*path, &s) || !(S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode)))
         return CLI_DONE;
     const int from = open(*path, O_RDONLY | O_CLOEXEC);
-    int code = from < 0 ? cli_fail_errno(*path) : open_nameless(*path, &copy->file);
+    int code = from < 0 ? cli_fail_errno(*path) : CLI_DONE;
+    if (!code && (copy->file = cli_temporary_descriptor()) < 0)
+        code = refuse_copy(*path);
     if (!code)
         code = copy_bytes(*path, from, copy->file);
     if (from >= 0)

@@ -15,11 +15,19 @@
 enum { HEADER = 128 }; /* a multiple of 64, as the format requires */
 static const char magic[6] = "\x93NUMPY";
 
-void cli_npy_header(FILE *f, int64_t rows, int64_t columns)
+/* Types that are read and written */
+static const struct {
+    const char *descr;
+    size_t bytes;
+} types[] = {
+    [CLI_NPY_FLOAT32] = {"'<f4'", sizeof(float)}, [CLI_NPY_INT8] = {"'|i1'", 1}, [CLI_NPY_UINT8] = {"'|u1'", 1}};
+enum { TYPES = sizeof types / sizeof *types };
+
+void cli_npy_header(FILE *f, cli_npy_type type, int64_t rows, int64_t columns)
 {
     char text[HEADER - 10 + 1];
-    int n = snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                     (long long)rows, (long long)columns);
+    int n = snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': False, 'shape': (%lld, %lld), }",
+                     types[type].descr, (long long)rows, (long long)columns);
     memset(text + n, ' ', sizeof text - (size_t)n);
     text[HEADER - 10 - 1] = '\n';
     fwrite(magic, 1, sizeof magic, f);
@@ -45,8 +53,7 @@ static const char *dtype_name(const char *descr)
     static const struct {
         const char *descr, *name;
     } names[] = {{"'<f2'", "float16"},    {"'<f8'", "float64"},
-                 {"'|b1'", "bool"},       {"'|i1'", "int8"},
-                 {"'|u1'", "uint8"},      {"'<i2'", "int16"},
+                 {"'|b1'", "bool"},       {"'<i2'", "int16"},
                  {"'<i4'", "int32"},      {"'<i8'", "int64"},
                  {"'<u2'", "uint16"},     {"'<u4'", "uint32"},
                  {"'<u8'", "uint64"},     {"'|O'", "objects of Python"},
@@ -84,7 +91,10 @@ static int check_header(cli_npy *a, const char *path, const char *header, size_t
     size_t bytes;
     if (!descr || !order || !shape)
         return cli_fail("%s: the header names no descr, fortran_order or shape", path);
-    if (strncmp(descr, "'<f4'", 5))
+    int type = 0;
+    while (type < TYPES && strncmp(descr, types[type].descr, strlen(types[type].descr)))
+        type++;
+    if (type == TYPES)
         return cli_fail("%s: the numbers are %.*s (%s), but must be '<f4' (float32): save "
                         "numpy.ascontiguousarray(x, '<f4')",
                         path, (int)strcspn(descr, ",}"), descr, dtype_name(descr));
@@ -95,9 +105,10 @@ static int check_header(cli_npy *a, const char *path, const char *header, size_t
     if (!read_shape(shape, size) || size[1] < 1)
         return cli_fail("%s: the shape is %.*s), but must be (rows, columns)", path, (int)strcspn(shape, ")"), shape);
     if (__builtin_mul_overflow((size_t)size[0], (size_t)size[1], &bytes) ||
-        __builtin_mul_overflow(bytes, sizeof(float), &bytes) || bytes != data_bytes)
+        __builtin_mul_overflow(bytes, types[type].bytes, &bytes) || bytes != data_bytes)
         return cli_fail("%s: the shape is (%lld, %lld), but the file has %zu bytes of numbers", path,
                         (long long)size[0], (long long)size[1], data_bytes);
+    a->type = (cli_npy_type)type;
     a->rows = size[0];
     a->columns = size[1];
     return CLI_DONE;
@@ -127,6 +138,10 @@ static int check(cli_npy *a, const char *path, const unsigned char *p, size_t by
     start += length;
     int code = check_header(a, path, header, bytes - start);
     free(header);
+    if (!code && a->type != CLI_NPY_FLOAT32) {
+        a->codes = p + start;
+        return code;
+    }
     a->data = (const float *)(p + start);
     if (code || (uintptr_t)a->data % sizeof(float) == 0)
         return code;
@@ -139,7 +154,7 @@ static int check(cli_npy *a, const char *path, const unsigned char *p, size_t by
 
 static int check_numbers(const cli_npy *a, const char *path)
 {
-    for (int64_t i = 0; i < a->rows * a->columns; i++)
+    for (int64_t i = 0; a->data && i < a->rows * a->columns; i++)
         if (!isfinite(a->data[i]))
             return cli_fail("%s: row %lld has a number that is %s", path, (long long)(i / a->columns) + 1,
                             isnan(a->data[i]) ? "NaN" : "infinite");
@@ -179,6 +194,16 @@ int cli_npy_open(cli_npy *a, const char *path)
     else if (map) {
         a->map = map;
         a->bytes = (size_t)s.st_size;
+    }
+    return code;
+}
+
+int cli_npy_open_floats(cli_npy *a, const char *path)
+{
+    int code = cli_npy_open(a, path);
+    if (!code && !a->data) {
+        code = cli_fail("%s: the numbers are %s, but must be '<f4' (float32)", path, types[a->type].descr);
+        cli_npy_close(a);
     }
     return code;
 }
