@@ -1,7 +1,7 @@
-/* attend_encoder.h - text encoders: Transformers in which each token attends to the whole text, as BERT.
+/* attend_encoder.h - text encoders: Transformers such as BERT, in which each token attends to the whole text.
  *
- * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
- * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+ * A model is a folder in the format in which it is published. attend_model.h has the rules for names, files and
+ * threads, attend.h those for arguments that may be NULL. */
 #ifndef ATTEND_ENCODER_H
 #define ATTEND_ENCODER_H
 
@@ -30,16 +30,16 @@ typedef struct att_encoder_info {
     int64_t first_position;
 } att_encoder_info;
 
-/* options or NULL: defaults */
+/* Opens a model for inference. options or NULL: defaults. */
 ATT_API att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_encoder **out);
-/* For training, with f32 weights of its own, but for frozen ones. options or NULL: defaults */
+/* Opens a model for training: its weights are f32 copies, except frozen ones. options or NULL: defaults. */
 ATT_API att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
                                                  att_encoder **out);
 ATT_API void att_encoder_free(att_encoder *m);
 ATT_API att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info);
 ATT_API att_status att_encoder_weights(const att_encoder *m, att_model_weights *weights);
-/* Its parameters: see attend_model.h. */
+/* Returns the model's parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_encoder_params(const att_encoder *m);
 
 typedef struct att_encoder_options {
@@ -51,19 +51,19 @@ typedef struct att_encoder_options {
     /* In training: dropout with the probabilities of config.json, hidden_dropout_prob after the embeddings and after
      * each sublayer, attention_probs_dropout_prob on attention weights. Of a model that was opened for training. */
     bool dropout;
-    uint64_t seed;                /* of dropout: another one for each step */
+    uint64_t seed;                /* of dropout: a different one for each step */
     const uint32_t *sequence_ids; /* [call] [n], with dropout: identify the sequences in the masks */
 } att_encoder_options;
-/* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
- * [offsets[n], hidden]. Those of a sequence have the same bits whatever else is in the call. options or NULL: defaults.
- * NULL on error, like all operations: an id, a token type or a position that the model does not have; a sequence of
- * more than max_positions tokens. */
+/* Computes the hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1]
+ * ascending from 0 -> [offsets[n], hidden]. A sequence has the same bits whatever else is in the call. options or NULL:
+ * defaults. Returns NULL on error, like all operations. Errors: an id, a token type or a position that the model does
+ * not have; a sequence of more than max_positions tokens. */
 ATT_API att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets,
                                    int64_t n, const att_encoder_options *options);
 
-/* Attention and hidden states of one sequence, ids [n]: see attend_trace.h. It has no output layer. options or NULL:
- * defaults; options.ids is NULL. Errors: n not in [1, max_positions]; options out of range; an id that is not in the
- * vocabulary; memory; cancelled. */
+/* Traces one pass of the model (attend_trace.h): attention and hidden states of one sequence, ids [n]. The trace has no
+ * output layer. options or NULL: defaults; options.ids must be NULL. Errors: n not in [1, max_positions]; options out
+ * of range; an id that is not in the vocabulary; out of memory; cancelled. */
 ATT_API att_status att_encoder_trace(const att_encoder *m, const int32_t *ids, int64_t n,
                                      const att_trace_options *options, att_trace **out);
 

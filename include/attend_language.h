@@ -2,8 +2,8 @@
  *
  * Chapters: 1 Models, 2 Generation, 3 Chat, 4 Evaluation, 5 Conversion.
  *
- * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
- * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+ * A model is a folder in the format in which it is published. attend_model.h has the rules for names, files and
+ * threads, attend.h those for arguments that may be NULL. */
 #ifndef ATTEND_LANGUAGE_H
 #define ATTEND_LANGUAGE_H
 
@@ -31,71 +31,72 @@ typedef struct att_language_model_info {
     bool tied;      /* the output layer has the weights of the embedding */
 } att_language_model_info;
 
-/* folder: weights in model.safetensors, or in the files that model.safetensors.index.json lists. Also the path of a
- * .gguf file of llama.cpp, or a folder with one and no config.json: its architecture is llama, qwen2 or qwen3, and its
- * weights are F32, F16, BF16, Q8_0, Q4_0 or Q4_1. */
-/* options or NULL: defaults */
+/* A model is a folder whose weights are in model.safetensors, or in the files that model.safetensors.index.json lists.
+ * It may also be a .gguf file of llama.cpp, or a folder with one and no config.json: its architecture must be llama,
+ * qwen2 or qwen3, and its weights F32, F16, BF16, Q8_0, Q4_0 or Q4_1. */
+/* Opens a model for inference. options or NULL: defaults. */
 ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                            att_language_model **out);
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
 ATT_API att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights);
-/* Its parameters: see attend_model.h. */
+/* Returns the model's parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_language_model_params(const att_language_model *m);
 
-/* What n sequences have had so far: the caches of all layers. dtype, of keys and values: ATT_F32, ATT_F16 or ATT_BF16,
- * which take half the memory. */
+/* The state of n sequences: the caches of all layers. dtype is that of keys and values: ATT_F32, or ATT_F16 or
+ * ATT_BF16, which use half the memory. */
 typedef struct att_language_state att_language_state;
 ATT_API att_status att_language_state_new(const att_language_model *m, int64_t n, att_dtype dtype,
                                           att_language_state **out);
 ATT_API void att_language_state_free(att_language_state *s);
-/* Bytes of memory of its caches (att_cache_bytes). s or NULL: 0 */
+/* Returns the bytes of memory of its caches (att_cache_bytes). s or NULL: 0. */
 ATT_API size_t att_language_state_bytes(const att_language_state *s);
-/* Tokens of a sequence so far; -1 where there is no such one. */
+/* Returns the number of tokens of a sequence; -1 if there is no such sequence. */
 ATT_API int64_t att_language_state_length(const att_language_state *s, int64_t sequence);
-/* As att_cache_truncate and att_cache_select, in all layers. After an error the state cannot be used. */
+/* Truncate a sequence and select sequences in all layers, as att_cache_truncate and att_cache_select do. After an error
+ * the state must not be used. */
 ATT_API att_status att_language_state_truncate(att_language_state *s, int64_t sequence, int64_t length);
 ATT_API att_status att_language_state_select(att_language_state *s, int64_t n, const int64_t *from);
 
 typedef struct att_language_model_options {
     size_t size;
-    bool last_only; /* logits after the last token of each sequence alone, so none may be empty */
+    bool last_only; /* only logits after the last token of each sequence, so none may be empty */
 } att_language_model_options;
-/* Logits of the token after each of n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
- * [offsets[n], vocabulary], with last_only [n, vocabulary]. state or NULL: the sequences follow what the state has,
- * which then has them, too; f32 gives the bits of a full pass. options or NULL: defaults. Errors: more tokens than the
- * model has positions. After an error truncate the state. */
+/* Computes logits of the next token after each token of n sequences, concatenated: ids [offsets[n]], offsets [n + 1]
+ * ascending from 0 -> [offsets[n], vocabulary], with last_only [n, vocabulary]. state or NULL: the sequences continue
+ * those of the state and are appended to it; f32 has the bits of a full pass. options or NULL: defaults. Errors: more
+ * tokens than the model has positions. After an error truncate the state. */
 ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
                                           const int64_t *offsets, int64_t n, att_language_state *state,
                                           const att_language_model_options *options);
 
-/* What the model makes of hidden states: its last norm and its output layer, x [rows, hidden] -> logits [rows,
- * vocabulary]. Of the results of layers before the last one: the logit lens (nostalgebraist 2020). */
+/* Applies the last norm and the output layer to hidden states: x [rows, hidden] -> logits [rows, vocabulary]. Applied
+ * to the result of a layer before the last one, it is the logit lens (nostalgebraist 2020). */
 ATT_API att_var *att_language_model_head(att_tape *t, const att_language_model *m, att_var *x);
 
-/* The loss of a causal language model: the cross entropy of targets [offsets[n]], each the token that follows that of
- * ids, without storing the logits -> [1]. ids, offsets [n + 1], n: as above; targets: negative ones are ignored;
- * options or NULL: as in att_cross_entropy. Errors: as above. */
+/* Computes the loss of a causal language model without storing the logits: the cross entropy of targets [offsets[n]],
+ * each the token that follows that of ids -> [1]. ids, offsets [n + 1], n and errors are as for
+ * att_language_model_apply. Negative targets are ignored. options or NULL: as in att_cross_entropy. */
 ATT_API att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const int32_t *ids,
                                          const int64_t *offsets, int64_t n, const int32_t *targets,
                                          const att_cross_entropy_options *options);
 
 /* ---- 2 Generation ------------------------------------------------------- */
 
-/* A language model with its tokenizer and its generation settings, of one folder. Read-only: many threads may use it at
+/* A language model with the tokenizer and the generation settings of its folder. Read-only: many threads may use it at
  * once. */
 typedef struct att_text_generator att_text_generator;
 
-/* Added to the logit of a token. -infinity forbids it; 100 all but demands it. */
+/* A bias, which is added to the logit of a token: -infinity forbids the token, and 100 makes it almost certain. */
 typedef struct att_logit_bias {
     int32_t id;
     float bias; /* -infinity, or in [-100, 100] */
 } att_logit_bias;
 
-/* How the next token is chosen, as in `transformers` and vLLM, in this order: the bias; the repetition penalty (Keskar
- * et al. 2019) for each id that the prompt or the generated text has; the presence and the frequency penalty, as
- * OpenAI's interface defines them, for each id that the generated text has; and, if sample, temperature, top-k, top-p,
- * min-p, and a random token of the rest. Otherwise the most probable one. */
+/* How the next token is chosen, as in `transformers` and vLLM. These steps follow one another: the bias; the repetition
+ * penalty (Keskar et al. 2019) for each id in the prompt or the generated text; the presence and the frequency penalty,
+ * as OpenAI's interface defines them, for each id in the generated text. If `sample`, then temperature, top-k, top-p,
+ * min-p, and a random token of those that remain; otherwise the most probable token. */
 typedef struct att_sampling {
     size_t size;
     bool sample;
@@ -104,109 +105,114 @@ typedef struct att_sampling {
     float top_p;              /* only the most probable tokens whose probabilities sum to this or just beyond; 0: 1 */
     float min_p;              /* only tokens with this share of the largest probability; 0: all */
     float repetition_penalty; /* positive logits are divided by it, negative ones multiplied; 0: 1 */
-    /* In [-2, 2]. The first is subtracted from the logit of a token that the generated text has, and the second as many
-     * times as it has it. */
+    /* In [-2, 2]. The presence penalty is subtracted once from the logit of a token in the generated text, the
+     * frequency penalty once for each occurrence. */
     float presence_penalty, frequency_penalty;
-    const att_logit_bias *bias; /* [call] [n_bias], fewer than the vocabulary; those of an id that repeats are added */
+    const att_logit_bias *bias; /* [call] [n_bias], fewer than the vocabulary; biases of the same id are added */
     int64_t n_bias;
 } att_sampling;
 
-/* Errors: what opening the model and the tokenizer may find; more tokens than the model has; a setting of
- * generation_config.json (or, where there is none, of config.json) that is not supported and would change the text. */
-/* options or NULL: defaults */
+/* A generator is opened from a folder of a language model. Errors: those of opening the model and the tokenizer; the
+ * tokenizer has more tokens than the model; a setting of generation_config.json (or, if it is missing, of config.json)
+ * that is not supported and would change the text. */
+/* Opens a model for inference. options or NULL: defaults. */
 ATT_API att_status att_text_generator_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                            att_text_generator **out);
 ATT_API void att_text_generator_free(att_text_generator *g);
 ATT_API const att_language_model *att_text_generator_model(const att_text_generator *g);
-/* The parameters of its model: see attend_model.h. */
+/* Returns the parameters of its model: see attend_model.h. */
 ATT_API const att_nn_params *att_text_generator_params(const att_text_generator *g);
 ATT_API const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g);
-/* The folder's settings, every value filled in: temperature 1 and top_k 50 where it has none, as in `transformers`. */
+/* Returns the folder's settings with every value filled in: temperature 1 and top_k 50 if it has none, as in
+ * `transformers`. */
 ATT_API att_status att_text_generator_sampling(const att_text_generator *g, att_sampling *out);
 
-/* A token, when it is generated. text [bytes]: what is complete with it. It is whole characters, and does not end in
- * what may be the beginning of a stop string; the last token of a sequence has all of the rest. */
+/* A generated token. text [bytes] is the text that becomes complete with it: whole characters, without an end that may
+ * be the beginning of a stop string. The last token of a sequence has all remaining text. */
 typedef struct att_generated_token {
     size_t size;
     int64_t sequence; /* 0 for the call's first prompt; in a session the number from att_generation_add */
-    int64_t position; /* number of tokens before it, those of the prompt included */
+    int64_t position; /* number of tokens before it, including the prompt's */
     int32_t id;
     float log_probability; /* NaN without options.log_probabilities */
-    const char *text;      /* until the callback returns; not zero-terminated */
+    const char *text;      /* valid until the callback returns; not zero-terminated */
     size_t bytes;
-    bool last;                          /* of its sequence */
-    const int32_t *top_ids;             /* [options.top], as in att_generated; until the callback returns */
+    bool last;                          /* the last token of its sequence */
+    const int32_t *top_ids;             /* [options.top], as in att_generated; valid until the callback returns */
     const float *top_log_probabilities; /* [options.top] */
 } att_generated_token;
 
 typedef struct att_generate_options {
     size_t size;
-    int64_t max_tokens;           /* of each sequence; 0: until it has as many tokens as the model has positions */
+    int64_t max_tokens;           /* of each sequence; 0: up to the model's positions */
     const att_sampling *sampling; /* [call] or NULL: the most probable token */
-    uint64_t seed;                /* of the random tokens: each depends on the seed, the number of its sequence, its
-                                   * position and the logits alone */
+    uint64_t seed;                /* of sampling: a random token depends only on the seed, the number of its sequence,
+                                   * its position and the logits */
     int64_t first_sequence;       /* number of the first sequence: for prompts in several calls */
     const char *const *stop; /* [call] [n_stop]: a sequence ends before the first of these texts, or at a special token
                               * of this name */
     int64_t n_stop;
-    /* What has the first tokens of each prompt already, at least one fewer than the prompt; the rest is computed. It
-     * then has the prompt and the generated tokens but the last; after an error, what was computed before it. or NULL:
-     * the whole prompt is computed. */
+    /* A state that already has the first tokens of each prompt, but not its last token; the rest is computed.
+     * Afterwards it has the prompt and the generated tokens except the last one; after an error, what was computed
+     * before. or NULL: the whole prompt is computed. */
     att_language_state *state; /* [call] */
-    /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
-     * most this many, are verified in one pass. The text is the same bit for bit; a state has to be of f32. 0: off. */
+    /* Prompt lookup decoding (Saxena 2023): if the last tokens occurred before, at most this many of the tokens that
+     * followed them there are verified in one pass. The tokens are the same as without it; a state must be of f32. 0:
+     * off. */
     int64_t lookup;
-    bool log_probabilities; /* natural, of the model's own distribution: before bias, penalties and the rest */
+    bool log_probabilities; /* natural logarithms, of the model's own distribution: before bias, penalties and sampling
+                             * settings */
     /* Also of the prompt's tokens. All of them are then computed, and what other sequences have of it is not used; all
      * logits of a part of it, 256 tokens in att_generate, are in memory at once. */
     bool prompt_log_probabilities;
-    int64_t top;     /* also the ids and log probabilities of this many most probable tokens; at most 256; 0: none */
+    int64_t top;     /* return ids and log probabilities of this many most probable tokens, too; at most 256; 0: none */
     bool ignore_eos; /* an end token does not end a sequence */
-    /* Called with each token, in the order of a sequence; false ends the sequence; or NULL. */
+    /* Receives each token of a sequence, in order; if it returns false, the sequence ends. NULL: not called. */
     bool (*token)(void *user, const att_generated_token *token); /* [call]; in a session [object], the sequence */
     void *user;                                                  /* [call]; in a session [object] */
 } att_generate_options;
 
 typedef enum att_generation_end {
-    ATT_GENERATION_EOS = 1,   /* an end token, which is the last of tokens */
-    ATT_GENERATION_STOP,      /* a stop string, which is in tokens but not in text */
+    ATT_GENERATION_EOS = 1,   /* an end token, which is the last element of tokens */
+    ATT_GENERATION_STOP,      /* a stop string, which tokens include but text does not */
     ATT_GENERATION_LENGTH,    /* max_tokens */
-    ATT_GENERATION_CONTEXT,   /* prompt and tokens are as many as the model has positions */
+    ATT_GENERATION_CONTEXT,   /* prompt and tokens fill all positions of the model */
     ATT_GENERATION_CALLBACK,  /* options.token returned false */
-    ATT_GENERATION_CANCELLED, /* the context's cancel flag, or att_generation_finish: more was to come */
+    ATT_GENERATION_CANCELLED, /* unfinished: the context's cancel flag, or att_generation_finish */
 } att_generation_end;
 
 typedef struct att_generated { /* att_generated_free frees the arrays */
-    att_text text; /* without special tokens; it continues the prompt's, with a space if it begins with one */
+    att_text text; /* without special tokens; it continues the prompt's text, including a space at its start, if any */
     att_tokens tokens;
     float *log_probabilities; /* [tokens.count]; NULL without options.log_probabilities */
     att_generation_end end;
-    /* The most probable tokens at each of `tokens`, by descending probability, equal ones by ascending id; NULL without
-     * options.top */
+    /* The most probable tokens at each position of `tokens`, by descending probability, then by ascending id; NULL
+     * without options.top */
     int32_t *top_ids;             /* [tokens.count, options.top] */
     float *top_log_probabilities; /* [tokens.count, options.top] */
-    /* Of the prompt, NULL without options.prompt_log_probabilities. NaN, and -1 as ids, for its first token, which
-     * nothing predicts, and for what was not computed when a call was cancelled. */
+    /* Log probabilities of the prompt; NULL without options.prompt_log_probabilities. They are NaN, with ids -1, for
+     * its first token, which nothing predicts, and for tokens that were not computed because the call was cancelled. */
     float *prompt_log_probabilities;     /* [tokens of the prompt] */
     int32_t *prompt_top_ids;             /* [tokens of the prompt, options.top]; NULL without options.top */
     float *prompt_top_log_probabilities; /* [tokens of the prompt, options.top]; NULL without options.top */
-    int64_t cached; /* tokens of the prompt that were not computed, as a state or another sequence had them */
+    int64_t cached; /* tokens of the prompt that were not computed because a state or another sequence had them */
     void *reserved[2];
     int64_t reserved_number[2];
 } att_generated;
 
 /* Continues n prompts, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> out [n]. They are computed
- * together, and each has the same tokens whatever else is in the call, and for any number of threads. It is a loop over
- * the steps of a session, see below, with its defaults: a prompt is computed in parts that end at multiples of 256 of
- * its tokens, which with a state of bf16 its bits depend on. options or NULL: defaults. Errors: an empty prompt; one
- * that has as many tokens as the model has positions; a state that does not fit; sampling values that make no sense; an
- * empty stop string; logits that are not finite; memory. out is empty after an error, but not after ATT_ERR_CANCELLED:
- * it then has what was generated, to be freed. */
+ * together, and each has the same tokens whatever else is in the call, and for any number of threads. The function runs
+ * the steps of a session (att_generation) with its defaults: a prompt is computed in parts that end at multiples of 256
+ * of its tokens, on which its bits depend with a state of bf16. options or NULL: defaults. Errors: an empty prompt; a
+ * prompt with as many tokens as the model has positions, or more; a state that does not fit; invalid sampling values;
+ * an empty stop string; logits that are not finite; out of memory. After an error out is empty, except after
+ * ATT_ERR_CANCELLED: it then has what was generated, and must be freed. */
 ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(att_ctx *ctx, att_generated *generated);
 
-/* A session of generations that join and leave. Each step computes what all its sequences need next, in one pass:
+/* A session of generations, which can be added and removed at any time. Each step computes what all its sequences need
+ * next, in one pass:
  *
  *     att_generation_new(g, NULL, &s);
  *     att_generation_add(s, ids, n, &options, &number);     // at any time between steps
@@ -214,80 +220,82 @@ ATT_API void att_generated_free(att_ctx *ctx, att_generated *generated);
  *         continue;                                         // options.token has each token; others may join and leave
  *     att_generation_finish(s, number, &text);
  *
- * A sequence has the tokens, the text and the bits of log probabilities that att_generate gives for its prompt alone,
+ * A sequence has the tokens, the text and the bits of log probabilities that att_generate returns for its prompt alone,
  * whatever else is in the session, for any number of threads. Prompts are computed in parts, so that a long one does
- * not hold up the others: a part ends at a multiple of prompt_tokens of its own prompt, and a step computes whole
- * parts, at most prompt_tokens tokens of all prompts together, and one token (with lookup several) of each other
- * sequence. A prompt that begins as another sequence does shares the keys and values of what they have in common; in
- * bf16, where these depend on how a prompt is split, of whole parts of the other's prompt. One thread at a time uses a
- * session. */
+ * not delay the others. A part ends at a multiple of prompt_tokens of its own prompt. A step computes whole parts, at
+ * most prompt_tokens tokens of all prompts together, and one token (with lookup several) of each other sequence.
+ * Prompts that begin with the same tokens share keys and values of these; in bf16, where keys and values depend on how
+ * a prompt is split, they share only whole parts. Only one thread at a time may use a session. */
 typedef struct att_generation att_generation;
 
 typedef struct att_generation_options {
     size_t size;
-    att_dtype dtype;       /* of keys and values: ATT_F32, ATT_F16 or ATT_BF16, which take half the memory */
-    int64_t max_sequences; /* in the session, also those that have ended; 0: 64; at most 65,536 */
-    int64_t max_tokens;    /* of these together, with those that each may yet generate: keys and values take memory for
-                            * this many, each sequence in pages of 256. 0: any number */
-    int64_t prompt_tokens; /* of a step; 0: 256. With a dtype of bf16 the bits depend on it, and att_generate's are
+    att_dtype dtype;       /* of keys and values: ATT_F32, or ATT_F16 or ATT_BF16, which use half the memory */
+    int64_t max_sequences; /* in the session, including those that have ended; 0: 64; at most 65,536 */
+    int64_t max_tokens;    /* of all these sequences together, including tokens that each may still generate. Keys and
+                            * values need memory for this many, in pages of 256 for each sequence. 0: no limit */
+    int64_t prompt_tokens; /* of a step; 0: 256. With a dtype of bf16 the bits depend on it; those of att_generate are
                             * those of 256 */
-    int64_t kept_tokens; /* more tokens of sequences that have ended or were removed, at most max_sequences of them, the
-                          * last used ones: for prompts that begin as they do. 0: none */
+    int64_t kept_tokens;   /* number of tokens to keep of sequences that have ended or were removed, in addition to
+                            * max_tokens, for prompts that begin with the same tokens: at most max_sequences sequences,
+                            * the most recently used ones. 0: none */
 } att_generation_options;
 
-/* options or NULL: defaults. Errors: a number out of range; a dtype that is not supported; memory. */
+/* Makes a session. options or NULL: defaults. Errors: a number out of range; a dtype that is not supported; out of
+ * memory. */
 ATT_API att_status att_generation_new(const att_text_generator *g, const att_generation_options *options,
                                       att_generation **out);
 ATT_API void att_generation_free(att_generation *s);
 
-/* Adds a prompt, ids [n]; computes nothing yet. *number: of the sequence: 0, 1, ...; -1 after an error. options or
- * NULL: as in att_generate, which the session copies, stop strings and biases too; state is NULL, first_sequence, which
- * random tokens depend on, is 0 unless set. Errors: those of att_generate; ATT_ERR_ARGUMENT for a sequence that needs
- * more than max_tokens; ATT_ERR_BUSY where others have to be finished or removed first. After an error the session is
- * unchanged. */
+/* Adds a prompt, ids [n], without computing anything. *number receives the number of the sequence, 0, 1, ...; -1 after
+ * an error. options or NULL: as in att_generate; the session copies them, including stop strings and biases.
+ * options.state must be NULL; options.first_sequence, on which random tokens depend, is used as it is. Errors: those of
+ * att_generate; ATT_ERR_ARGUMENT if the sequence needs more than max_tokens; ATT_ERR_BUSY if other sequences must be
+ * finished or removed first. After an error the session is unchanged. */
 ATT_API att_status att_generation_add(att_generation *s, const int32_t *ids, int64_t n,
                                       const att_generate_options *options, int64_t *number);
-/* Computes what all sequences need next. *active: sequences that have not ended, after it. The token callbacks are
- * called by the calling thread, in the order in which sequences were added; they may not use the session. One that
- * returns false ends its sequence. After ATT_ERR_CANCELLED nothing has changed, and the next step continues. After any
- * other error the session has failed: it adds and computes nothing more, but what was generated can be had. */
+/* Computes what all sequences need next. *active receives the number of sequences that have not ended after the step.
+ * The calling thread calls the token callbacks, in the order in which sequences were added; they must not use the
+ * session. A callback that returns false ends its sequence. After ATT_ERR_CANCELLED nothing has changed, and the next
+ * step continues. After any other error the session has failed: it adds and computes nothing more, but
+ * att_generation_finish still returns what was generated. */
 ATT_API att_status att_generation_step(att_generation *s, int64_t *active);
-/* Writes what a sequence has generated, and removes it from the session, which frees its tokens. One that has not ended
- * ends here, ATT_GENERATION_CANCELLED. out is freed by att_generated_free. Errors: no such sequence; memory: then it
- * stays. */
+/* Writes what a sequence has generated to *out, which att_generated_free frees, and removes the sequence from the
+ * session. If it has not ended, its end is ATT_GENERATION_CANCELLED. Errors: no such sequence; out of memory, and then
+ * the sequence stays. */
 ATT_API att_status att_generation_finish(att_generation *s, int64_t number, att_generated *out);
-/* Removes a sequence, whether it has ended or not. Errors: no such sequence. */
+/* Removes a sequence, whether it has ended or not. Error: no such sequence. */
 ATT_API att_status att_generation_remove(att_generation *s, int64_t number);
 
-/* Attention, hidden states and logits of any layer of a text [bytes], which is tokenized as a prompt is, or of
- * options.ids, where text is NULL: see attend_trace.h. Its output is the logits after each token. options or NULL:
- * defaults. Errors: no token, or more than the model has positions; options out of range; both text and ids, or none;
- * ids that are not in the vocabulary; memory; cancelled. */
+/* Traces one pass of the model (attend_trace.h) for a text [bytes], which is tokenized like a prompt, or for
+ * options.ids if text is NULL: attention, hidden states and logits of any layer. The output is the logits after each
+ * token. options or NULL: defaults. Errors: no token, or more than the model has positions; options out of range; both
+ * text and ids, or neither; an id that is not in the vocabulary; out of memory; cancelled. */
 ATT_API att_status att_language_trace(const att_text_generator *g, const char *text, size_t bytes,
                                       const att_trace_options *options, att_trace **out);
 
 /* ---- 3 Chat ------------------------------------------------------------- */
 
-/* How a model was trained to read a conversation: what is written around messages. Published models have it as a Jinja
- * program; attend knows these formats: chatml (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1 (3.2, 3.3),
- * mistral-v0.1, mistral-v0.2, mistral-v1, mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1, phi4-mini
- * and zephyr (TinyLlama). */
+/* The format of conversations that a model was trained on: the text around messages. Published models have it as a
+ * Jinja program. attend recognizes these formats: chatml (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1
+ * (3.2, 3.3), mistral-v0.1, mistral-v0.2, mistral-v1, mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1,
+ * phi4-mini and zephyr (TinyLlama). */
 typedef struct att_chat_template att_chat_template;
 
 /* Opens the chat template of a model folder (chat_template.jinja, or "chat_template" of tokenizer_config.json, where
- * "default" is used if it is a list) or of a .gguf file. name or NULL: one of the formats above, whatever the folder
- * has. The tokens "<s>" and "</s>" that a template writes are those of the folder, and the line of the system message
- * that it writes where a conversation has none is its own. A template with a date has today's. options or NULL: those
- * that the model is opened with, whose `read` may give the files. Errors: a template that is none of these formats;
- * there is none; a name that is unknown. */
+ * "default" is used if it is a list) or of a .gguf file. name: one of the formats above, whatever the folder has; name
+ * or NULL: the folder's. The folder defines the tokens "<s>" and "</s>" that a template writes, and the template the
+ * system message of a conversation that has none. A template with a date uses today's. options or NULL: those of
+ * opening the model, whose `read` may return the files. Errors: a template that is not one of these formats; no
+ * template; an unknown name. */
 ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name,
                                           const att_model_options *options, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
 ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chatml"; NULL if t is NULL */
-/* The token that ends a message, for att_generate_options.stop: "<|im_end|>"; NULL if there is none. */
+/* Returns the token that ends a message, such as "<|im_end|>", for att_generate_options.stop; NULL if there is none. */
 ATT_API const char *att_chat_template_end(const att_chat_template *t);
 
-/* A message of a conversation, which is an array of them: all have the size of the first, in whose steps they are read.
+/* A message of a conversation. A conversation is an array of messages, which must all have the size of the first one.
  */
 typedef struct att_chat_message {
     size_t size;
@@ -298,16 +306,16 @@ typedef struct att_chat_message {
 
 typedef struct att_chat_options {
     size_t size;
-    bool reply; /* the text ends where the answer of the model begins (add_generation_prompt) */
+    bool reply; /* end the text where the model's answer begins (add_generation_prompt) */
 } att_chat_options;
-/* The text of a conversation, messages [n], as apply_chat_template of `transformers` writes it. options or NULL:
- * defaults. Errors: no message; an unknown role; roles that do not alternate, or a system message, where the format has
- * no such. */
+/* Writes the text of a conversation, messages [n], as apply_chat_template of `transformers` does. options or NULL:
+ * defaults. Errors: no message; an unknown role; roles that do not alternate, or a system message, if the format does
+ * not allow it. */
 ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,
                                    const att_chat_options *options, att_text *out);
-/* The ids of that text, as `transformers` has them; but in the text of a message no special token is found:
- * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. options
- * or NULL: defaults. */
+/* Tokenizes the text of a conversation to the ids of `transformers`, except that special tokens are not recognized
+ * inside messages: "<|im_end|>" in a message is plain text. Special tokens that the tokenizer adds around a text are
+ * not added. options or NULL: defaults. */
 ATT_API att_status att_chat_tokenize(const att_chat_template *t, const att_tokenizer *tokenizer,
                                      const att_chat_message *messages, int64_t n, const att_chat_options *options,
                                      att_tokens *out);
@@ -316,7 +324,7 @@ ATT_API att_status att_chat_tokenize(const att_chat_template *t, const att_token
 
 typedef struct att_perplexity_options {
     size_t size;
-    int64_t window;           /* tokens of context, at most max_positions; 0: the smaller of those and 1,024 */
+    int64_t window;           /* tokens of context, at most max_positions; 0: 1,024, or max_positions if that is less */
     int64_t stride;           /* in [1, window]; 0: window */
     att_progress_fn progress; /* [call] or NULL */
     void *user;               /* [call] */
@@ -324,17 +332,17 @@ typedef struct att_perplexity_options {
 
 typedef struct att_perplexity {
     size_t size;
-    double loss;       /* mean of -log p(token | those before it in its window), in nats */
+    double loss;       /* mean of -log p(token | tokens before it in its window), in nats */
     double perplexity; /* exp(loss) */
-    int64_t tokens;    /* predicted: all but the first */
+    int64_t tokens;    /* number of predicted tokens: all but the first */
     int64_t windows, window, stride;
 } att_perplexity;
-/* Perplexity of a text, ids [n] with n >= 2, as one sequence. Window k has the tokens [k stride, k stride + window) of
- * the text and predicts the token after each that no earlier window has: every token but the first is predicted once.
- * stride = window is the estimate of nanoGPT; a smaller one, as in the documentation of `transformers`, gives each
- * token at least window - stride tokens of context, at window / stride times the work. options or NULL: defaults.
- * Errors: fewer than two tokens; an id that the model does not have; options out of range; logits that are not finite;
- * memory; cancelled. */
+/* Computes the perplexity of a text, ids [n] with n >= 2, as one sequence. Window k has the tokens [k stride, k
+ * stride + window) of the text and predicts the token after each token that no earlier window has, so every token but
+ * the first is predicted once. stride = window is the estimate of nanoGPT. A smaller stride, as in the documentation of
+ * `transformers`, provides each token with at least window - stride tokens of context, at window / stride times the
+ * work. options or NULL: defaults. Errors: fewer than two tokens; an id that the model does not have; options out of
+ * range; logits that are not finite; out of memory; cancelled. */
 ATT_API att_status att_language_perplexity(const att_language_model *m, const int32_t *ids, int64_t n,
                                            const att_perplexity_options *options, att_perplexity *out);
 
@@ -343,24 +351,23 @@ ATT_API att_status att_language_perplexity(const att_language_model *m, const in
 typedef struct att_gguf_options {
     size_t size;
     att_dtype dtype;          /* of the weights: ATT_F16, ATT_BF16, in a .gguf file also ATT_Q8_0; 0: f32 */
-    att_progress_fn progress; /* [call] in numbers of weights that are written; or NULL */
+    att_progress_fn progress; /* [call] counts weights that are written; or NULL */
     void *user;               /* [call] */
 } att_gguf_options;
 /* Writes a language model (a folder, a .gguf file, or a folder with one) as a folder that `transformers` opens:
  * config.json, model.safetensors, generation_config.json, the files of the tokenizer, and chat_template.jinja if a
  * .gguf file has a template. The folder appears completely or not at all: it is written as FOLDER.unfinished. options
- * or NULL: defaults. Errors: a folder that is not empty; what opening the model and its tokenizer may find; a setting
- * that config.json cannot express; a number that is too large for dtype. */
+ * or NULL: defaults. Errors: a folder that is not empty; those of opening the model and its tokenizer; a setting that
+ * config.json cannot express; a number that is too large for dtype. */
 ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
                                     const att_gguf_options *options);
 
-/* Writes a language model as a .gguf file for llama.cpp: matrices as dtype, with ATT_Q8_0 where rows are in whole
- * blocks of 32 and else as f16, and vectors as f32. model: a folder of LlamaForCausalLM, Qwen2ForCausalLM or
+/* Writes a language model as a .gguf file for llama.cpp: matrices as dtype and vectors as f32. With ATT_Q8_0, matrices
+ * whose rows are not multiples of 32 become f16. model: a folder of LlamaForCausalLM, Qwen2ForCausalLM or
  * Qwen3ForCausalLM with its tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a
- * .gguf file or a folder with one, whose values are copied as they are, but the type. A file that exists is replaced;
- * it appears completely or not at all. options or NULL: defaults. Errors: what opening the model and its tokenizer may
- * find; settings of either that the format cannot express; a number that is too large for dtype; file is the model
- * itself.
+ * .gguf file or a folder with one, whose values are copied except the type. An existing file is replaced; the new one
+ * appears completely or not at all. options or NULL: defaults. Errors: those of opening the model and its tokenizer;
+ * settings of either that the format cannot express; a number that is too large for dtype; file is the model itself.
  */
 ATT_API att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, const att_gguf_options *options);
 

@@ -2,8 +2,8 @@
  *
  * Chapters: 1 Tokenizers and vocabularies, 2 Text files and UTF-8.
  *
- * Files are validated completely before any of their content is used. Arguments that may be NULL are marked as in
- * attend.h. A tokenizer is read-only and may be used by many threads at once. */
+ * Files are validated completely before any of their content is used. attend.h states how arguments that may be NULL
+ * are marked. A tokenizer is read-only, and many threads may use it at once. */
 #ifndef ATTEND_TEXT_H
 #define ATTEND_TEXT_H
 
@@ -20,9 +20,9 @@ typedef struct att_tokenizer att_tokenizer;
 /* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
  * - a folder with tokenizer.json, as the `tokenizers` package writes it: BPE (byte level, byte fallback), Unigram or
  *   WordPiece, with its normalizers, pre-tokenizers, post-processors and decoders. Padding and the length of truncation
- *   are ignored: see max_tokens. tokenizer_config.json beside it counts as for the classes of `transformers`:
- *   truncation_side, added_tokens_decoder, special tokens, add_prefix_space. Or with vocab.json and merges.txt (GPT-2,
- *   RoBERTa, CLIP);
+ *   are ignored: see max_tokens. tokenizer_config.json in the same folder is applied as the classes of `transformers`
+ *   do: truncation_side, added_tokens_decoder, special tokens, add_prefix_space;
+ * - a folder with vocab.json and merges.txt (GPT-2, RoBERTa, CLIP), where tokenizer_config.json is applied, too;
  * - a folder with vocab.txt and tokenizer_config.json (and special_tokens_map.json): BERT;
  * - a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian;
  * - a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018);
@@ -31,56 +31,58 @@ typedef struct att_tokenizer att_tokenizer;
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
-ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8, up to its first zero
-                                                                              * byte; NULL if out of range */
-/* The id of the token whose text is text [bytes], as att_tokenizer_token writes it; -1: none. */
+ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* such as "##ing", UTF-8, up to its first
+                                                                              * zero byte; NULL if out of range */
+/* Returns the id of the token whose text is text [bytes], as att_tokenizer_token returns it; -1 if there is none. */
 ATT_API int32_t att_tokenizer_find(const att_tokenizer *t, const char *text, size_t bytes);
-/* Is it a special token, "[CLS]" or "</s>"? Those that tokenizer.json or its settings mark so; of a SentencePiece model
- * its control symbols and its unknown piece. */
+/* Returns whether a token is special, such as "[CLS]" or "</s>": tokenizer.json or its settings mark it so, or in a
+ * SentencePiece model it is a control symbol or the unknown piece. */
 ATT_API bool att_tokenizer_is_special(const att_tokenizer *t, int32_t id);
 
 typedef enum att_token {
-    ATT_TOKEN_PAD = 0, /* fills up a batch */
+    ATT_TOKEN_PAD = 0, /* pads the texts of a batch */
     ATT_TOKEN_UNK,     /* stands for what the vocabulary does not have */
     ATT_TOKEN_BOS,     /* begins a text */
     ATT_TOKEN_EOS,     /* ends it */
     ATT_TOKEN_CLS,     /* its vector stands for the text */
     ATT_TOKEN_SEP,     /* stands between two texts */
-    ATT_TOKEN_MASK     /* is to be predicted */
+    ATT_TOKEN_MASK     /* stands for a token to predict */
 } att_token;
-/* The id of a special token; -1: the files state none. They are tokenizer_config.json ("pad_token") and, in older
- * folders, special_tokens_map.json, or else the class that these name where there is no tokenizer.json, the model's
- * unknown token and the token of "padding" in tokenizer.json; the SentencePiece model; the ids in a .gguf file. */
+/* Returns the id of a special token, or -1 if the files state none. The sources are tokenizer_config.json ("pad_token")
+ * and, in older folders, special_tokens_map.json; otherwise the class that these name if there is no tokenizer.json, or
+ * in tokenizer.json the model's unknown token and the token of "padding"; the SentencePiece model; the ids in a .gguf
+ * file. */
 ATT_API int32_t att_tokenizer_special(const att_tokenizer *t, att_token token);
 
 typedef struct att_tokenize_options {
     size_t size;
-    int64_t max_tokens; /* special tokens included; 0: no limit. The end of a longer text is cut off, or its start if
-                         * the folder's "truncation_side" is left */
-    bool no_special;    /* without [CLS] and [SEP] */
+    int64_t max_tokens; /* special tokens included; 0: no limit. A longer text loses its end, or its start if the
+                         * folder's "truncation_side" is left */
+    bool no_special;    /* do not add special tokens such as [CLS] and [SEP] */
     bool target;        /* encode as a target text (Marian has two models) */
-    /* Called with each part of the text that becomes the unknown token, normalized, as UTF-8 text [bytes]: a character,
-     * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
+    /* Receives each part of the text that becomes the unknown token, normalized, as UTF-8 text [bytes]: a character, or
+     * a word that has no segmentation although its characters are in the vocabulary. NULL: not called. */
     void (*unknown)(void *user, const char *text, size_t bytes); /* [call] */
     void *user;                                                  /* [call] */
     bool offsets;                                                /* fill in offsets and special of att_tokens */
-    bool split_special; /* special tokens in the text ("[MASK]") are text like any other: for what users type */
+    bool split_special; /* treat special tokens in the text ("[MASK]") as plain text, for text that users type */
 } att_tokenize_options;
 
 typedef struct att_tokens { /* att_tokens_free frees the arrays */
     int32_t *ids;           /* [count] */
     int64_t count;
-    int64_t *offsets;  /* [count, 2]: bytes [begin, end) of the text that each token stands for; special tokens around
-                        * it: [0, 0). NULL if options.offsets is false */
-    bool *special;     /* [count]: was it put around the text, "[CLS]"? NULL if options.offsets is false */
-    int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is none */
+    int64_t *offsets;  /* [count, 2]: bytes [begin, end) of the text that each token stands for; [0, 0) for special
+                        * tokens around the text. NULL if options.offsets is false */
+    bool *special;     /* [count]: whether the token was added around the text, such as "[CLS]". NULL if options.offsets
+                        * is false */
+    int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is not a pair */
     bool truncated;    /* the text had more than max_tokens */
     void *reserved[2];
     int64_t reserved_number[2];
 } att_tokens;
 
-/* Tokenizes text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
- * alone.
+/* Tokenizes text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives only the special
+ * tokens.
  *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one
  *     U+FFFD. Special tokens in the text ("[MASK]") are recognized. Time O(n), and O(n log n) for BPE in a word of n
  *     bytes. BERT, without offsets: text beyond max_tokens is not processed.
@@ -88,25 +90,26 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
  *     "<pad>", "<unk>") are recognized; a language code at the start (">>de<<") is one token.
- * Offsets of a token begin and end between characters of the text (a byte of what is not UTF-8 may be one). Those of
- * a text begin in order:
+ * Offsets of a token begin and end between characters of the text (a byte that is not UTF-8 may count as one). Their
+ * beginnings do not decrease:
  *   tokenizer.json: those of the `tokenizers` package, which counts characters, not bytes.
  *   SentencePiece, Marian: those of the `sentencepiece` package: from the character that the token's first one was made
  *     of to the one that the next token's was made of. U+2581 is the space before a word, or nothing at the start; of
  *     the byte tokens of a character the last one stands for it, the others for nothing.
- * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; with BPE a word of more
- * than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json that takes too many steps on the text;
- * a character that is unknown to a Unigram vocabulary without an unknown token; memory. */
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; a word of more than 2
+ * GiB with BPE, or a text of more with tokenizer.json; a regular expression of tokenizer.json that takes too many steps
+ * on the text; a character that is unknown to a Unigram vocabulary without an unknown token; out of memory. */
 ATT_API att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
                                 att_tokens *out);
-/* Tokenizes texts [n] on all threads of the context; bytes [n] or NULL: they are zero-terminated. out [n]: what
- * att_tokenize fills for each, whatever the number of threads; after an error all of them are empty, and nothing is to
- * be freed. opt or NULL: as in att_tokenize, but for `unknown`, which must be NULL. Errors: those of att_tokenize,
- * which name the first text that has one, "texts[3]: ..."; n not in [0, 2^31]; cancelled. */
+/* Tokenizes texts [n] on all threads of the context; bytes [n] or NULL: they are zero-terminated. out [n] receives what
+ * att_tokenize fills for each, whatever the number of threads. After an error all of out is empty, and nothing needs to
+ * be freed. opt or NULL: as in att_tokenize, except that `unknown` must be NULL. Errors: those of att_tokenize, which
+ * name the first text that has one, "texts[3]: ..."; n not in [0, 2^31]; cancelled. */
 ATT_API att_status att_tokenize_batch(const att_tokenizer *t, int64_t n, const char *const *texts, const size_t *bytes,
                                       const att_tokenize_options *opt, att_tokens *out);
-/* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the
- * longer text is cut first. Offsets are in the text of each token. opt or NULL: as in att_tokenize. */
+/* Tokenizes two texts, a [a_bytes] and b [b_bytes], into one sequence: "[CLS] a [SEP] b [SEP]" for BERT. If it exceeds
+ * max_tokens, tokens are removed from the longer text first. Offsets of a token are in its own text. opt or NULL: as in
+ * att_tokenize. */
 ATT_API att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b,
                                      size_t b_bytes, const att_tokenize_options *opt, att_tokens *out);
 ATT_API void att_tokens_free(att_ctx *ctx, att_tokens *tokens);
@@ -118,15 +121,14 @@ typedef struct att_text {
 
 /* Decodes ids [n] to UTF-8 text. tokenizer.json: as the `tokenizers` package, without special tokens. SentencePiece:
  * the text of the `sentencepiece` package, in which control symbols are empty. Marian: the text of MarianTokenizer, by
- * the target's model and without special tokens. BERT: its words with a space between, as the `tokenizers` package
- * cleans them up where the decoder in tokenizer.json has "cleanup" (vocab.txt: it has), and then all of the text, where
- * tokenizer_config.json has "clean_up_tokenization_spaces", as `transformers` does. Errors: an id not in [0, size);
- * memory. */
+ * the target's model and without special tokens. BERT: words separated by spaces, cleaned up as the `tokenizers`
+ * package does if the decoder in tokenizer.json has "cleanup" (or the folder has vocab.txt), and then as `transformers`
+ * does if tokenizer_config.json has "clean_up_tokenization_spaces". Errors: an id not in [0, size); out of memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(att_ctx *ctx, att_text *text);
 
 /* Learns a vocabulary by byte-pair encoding (Sennrich et al. 2016): it begins with the characters and repeatedly adds
- * the most frequent pair of adjacent pieces. The result is a SentencePiece model, deterministic for given texts. */
+ * the most frequent pair of adjacent pieces. The result is a SentencePiece model, the same for the same texts. */
 typedef struct att_vocab att_vocab;
 
 typedef struct att_vocab_options {
@@ -134,9 +136,9 @@ typedef struct att_vocab_options {
     int64_t pieces;             /* vocabulary size, at least 4; the result may have fewer, see att_vocab_result */
     double character_coverage;  /* share of the text whose characters become pieces; 0: 0.9995 */
     int64_t max_characters;     /* maximum number of characters that become pieces, by frequency; 0: no limit */
-    int64_t min_count;          /* characters with fewer occurrences become no piece; 0: 1 */
+    int64_t min_count;          /* characters with fewer occurrences do not become pieces; 0: 1 */
     int64_t max_length;         /* maximum length of a piece in characters, at most 64; 0: 16 */
-    bool keep_text;             /* normalize only spaces; false: NFKC, and white space and control characters */
+    bool keep_text;             /* normalize only spaces; false: also NFKC, other white space and control characters */
     bool byte_fallback;         /* add 256 byte pieces: other characters are encoded as bytes, not as unknown */
     bool split_digits;          /* each digit is a piece of its own */
     const char *const *symbols; /* [call] [n_symbols]: user-defined symbols: each is one piece wherever it occurs */
@@ -151,18 +153,19 @@ typedef struct att_vocab_result {
     size_t size;
     const void *model; /* [bytes]: the content of a .spm file, until att_vocab_free */
     size_t bytes;
-    int64_t pieces, characters; /* fewer pieces than asked for: no pair occurs twice any more */
+    int64_t pieces, characters; /* if there are fewer pieces than requested, no remaining pair occurs twice */
     int64_t words;              /* number of distinct words */
-    int64_t left_out;           /* number of characters of the texts that became no piece */
+    int64_t left_out;           /* number of characters of the texts that did not become pieces */
     const char *left_out_text;  /* [zero-terminated] these characters, the most frequent first, valid until
                                  * att_vocab_free */
 } att_vocab_result;
 
 ATT_API att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab **out);
 ATT_API void att_vocab_free(att_vocab *v);
-/* Adds a text, for instance a line. Memory grows with the number of distinct words and with the longest text. */
+/* Adds a text, such as a line. Memory grows with the number of distinct words and with the longest text. */
 ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
-/* Learns the vocabulary, once, after all texts. Errors: no text; characters and special pieces exceed `pieces`. */
+/* Learns the vocabulary; call it once, after all texts were added. Errors: no text; characters and special pieces
+ * exceed `pieces`. */
 ATT_API att_status att_vocab_train(att_vocab *v, att_vocab_result *result);
 
 typedef struct att_marian_tokenizer_files {
@@ -180,42 +183,43 @@ ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, 
 
 /* ---- 2 Text files and UTF-8 --------------------------------------------- */
 
-/* Texts are UTF-8, with or without a byte order mark, which is no part of them. Their lines end with LF, CR LF, or in
- * files without LF with CR. */
+/* Texts are UTF-8; a byte order mark is skipped. Lines end with LF or CR LF, or with CR in files without LF. */
 
-/* Opens a text for reading; the caller closes *file, a descriptor, which is after the byte order mark if there is one.
- * A file that begins as gzip's is unpacked into one without a name in $TMPDIR, else /tmp; one whose lines end with CR
- * is copied to such a file, with LF. Errors: the file cannot be opened; its first bytes are of something else, which is
- * named, with a command that makes a text of it: UTF-16, UTF-32, what other programs pack, documents and tables of
- * other formats, a pointer of git LFS; it ends in .gz but is not a gzip file; it is truncated, damaged (its checksum),
- * or unpacks to more than 64 MiB and 100 times its size; the temporary file cannot be written. *file is then -1. A pipe
- * is opened as it is: see att_text_begin. */
+/* Opens a text for reading. The caller closes *file, a descriptor that is positioned after a byte order mark. A gzip
+ * file is unpacked into an unnamed temporary file in $TMPDIR, else /tmp; a file whose lines end with CR is copied into
+ * one, with LF. A pipe is opened without reading from it: see att_text_begin. Errors: the file cannot be opened; its
+ * first bytes show another format (the message names it, with a command that converts it to text): UTF-16, UTF-32,
+ * archives, documents and tables of other formats, a pointer of git LFS; it ends in .gz but is not a gzip file; it is
+ * truncated, damaged (by its checksum), or unpacks to more than 64 MiB and 100 times its size; the temporary file
+ * cannot be written. *file is then -1. */
 ATT_API att_status att_open_text(const char *path, int *file);
 
 typedef struct att_text_start {
     size_t size;
-    size_t mark;  /* bytes of a byte order mark, which are to be skipped: 3 or 0 */
+    size_t mark;  /* bytes of a byte order mark, which the caller must skip: 3 or 0 */
     bool returns; /* lines end with CR */
 } att_text_start;
-/* The same for data [bytes], the first that were read from a pipe; name: what it is called in errors. */
+/* Checks data [bytes], the first that were read from a pipe, as att_open_text does with a file; name: what it is called
+ * in errors. */
 ATT_API att_status att_text_begin(const char *name, const void *data, size_t bytes, att_text_start *out);
 
-/* Is text [bytes] valid UTF-8? The error names the line of `name`, a file or something else, the encoding that the text
- * seems to be in, and a command that converts it. */
+/* Checks that text [bytes] is valid UTF-8. The error names the line of `name` (a file or something else), the encoding
+ * that the text seems to have, and a command that converts it. */
 ATT_API att_status att_check_utf8(const char *name, int64_t line, const char *text, size_t bytes);
 ATT_API bool att_utf8_valid(const char *text, size_t bytes);
-/* Decodes the first character of text [bytes], bytes > 0; returns its length, at least 1. Of what is not UTF-8 each
+/* Decodes the first character of text [bytes], bytes > 0, and returns its length, at least 1. If it is not UTF-8, the
  * maximal invalid subpart is read as one U+FFFD (Unicode 15, section 3.9; Python's errors='replace'). */
 ATT_API size_t att_utf8_decode(const char *text, size_t bytes, uint32_t *code);
-/* Writes a code point that is not a surrogate; returns its length. */
+/* Writes a code point that is not a surrogate, and returns its length. */
 ATT_API size_t att_utf8_encode(uint32_t code, char out[4]);
 
-/* A table: records of fields, one after another, in lines. Blank lines and records whose fields are all blank are
- * skipped. In CSV (RFC 4180, and as Excel writes it) a field may be in quotes, in which "" is one and line ends are
- * text. Its separator is the tab, semicolon or comma whose number is the same in each of the first 100 records, one or
- * more: a tab before others; of a comma and a semicolon the comma, unless each comma of the first line is between two
- * digits; where none is, the one that the first record has most often. A first line "sep=;" names it. If each field of
- * the first record but the first begins with a space, spaces after separators are not part of fields. */
+/* A table is a sequence of records of fields, in lines. Blank lines and records whose fields are all blank are skipped.
+ * In CSV (RFC 4180, and as Excel writes it) a field may be in quotes, inside which "" stands for a quote and line ends
+ * are text. A first line "sep=;" names the separator. Otherwise it is the tab, semicolon or comma that occurs equally
+ * often, at least once, in each of the first 100 records. A tab takes precedence; between comma and semicolon it is the
+ * comma, unless each comma of the first line is between two digits. If none occurs equally often, it is the most
+ * frequent one of the first record. If each field of the first record except the first begins with a space, spaces
+ * after separators are not part of fields. */
 typedef struct att_table att_table;
 
 typedef enum att_table_format {
@@ -229,10 +233,10 @@ typedef struct att_table_options {
     int64_t skip_bad_lines; /* leave out up to as many malformed records, see att_table_refuse; 0: none */
 } att_table_options;
 
-/* Opens a file, see att_open_text. options or NULL: defaults. */
+/* Opens a file as a table: see att_open_text. options or NULL: defaults. */
 ATT_API att_status att_table_open(att_ctx *ctx, const char *path, const att_table_options *options, att_table **out);
-/* The same for an open descriptor, which remains the caller's and may be a pipe; name: what it is called in errors.
- * options or NULL: defaults. */
+/* Opens a table from an open descriptor, which remains the caller's and may be a pipe; name: what it is called in
+ * errors. options or NULL: defaults. */
 ATT_API att_status att_table_open_stream(att_ctx *ctx, int file, const char *name, const att_table_options *options,
                                          att_table **out);
 ATT_API void att_table_free(att_table *t);
@@ -245,24 +249,26 @@ typedef struct att_byte_view {
 
 typedef struct att_table_record {
     size_t size;
-    int64_t line;                /* where it begins, from 1 */
+    int64_t line;                /* line where the record begins, from 1 */
     int64_t n;                   /* number of its fields; 0: the table has ended */
     const att_byte_view *fields; /* [n], without their quotes, valid until the next record */
     int64_t offset;              /* bytes of the text up to its end */
 } att_table_record;
-/* Reads the next record. Errors: quotes that are not field's, a line of more than 2^20 bytes, text that is not UTF-8.
+/* Reads the next record. Errors: a quote inside a field that is not quoted; a line of more than 2^20 bytes; text that
+ * is not UTF-8.
  */
 ATT_API att_status att_table_next(att_table *t, att_table_record *out);
-/* The record that was read last is malformed: leaves it out, if skip_bad_lines allows it, as it does with those of
- * att_table_next. Otherwise the error "PATH: line N: why". */
+/* Reports that the last record is malformed. If skip_bad_lines allows it, the record is left out, as malformed ones are
+ * in att_table_next. Otherwise returns the error "PATH: line N: why". */
 ATT_API att_status att_table_refuse(att_table *t, const char *why);
 
 typedef struct att_table_info {
     size_t size;
     char separator;  /* ',', ';' or tab */
     int64_t skipped; /* malformed records that were left out */
-    const char *bad; /* the sentence on the first of them, with its line; NULL: none. Valid as long as the table */
-    int64_t bytes;   /* of the text, unpacked; 0: of a pipe */
+    const char *bad; /* the error sentence of the first of them, with its line; NULL: none. Valid as long as the
+                      * table */
+    int64_t bytes;   /* bytes of the text, unpacked; 0 for a pipe */
 } att_table_info;
 ATT_API att_status att_table_describe(const att_table *t, att_table_info *info);
 
