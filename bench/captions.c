@@ -80,7 +80,7 @@ static void open_bench(bench *b, const char *folder)
     check(b->ctx, att_nn_params_optimize(att_model_params(&b->m->model), b->optimizer));
 }
 
-/* The loss before the update */
+/* Returns the loss before the update. */
 static float train_step(bench *b)
 {
     att_tensor images, y;

@@ -20,7 +20,7 @@ typedef struct bench {
     int32_t ids[MAX_IDS];
 } bench;
 
-/* The most probable token after ids [n]. */
+/* Returns the most probable token after ids [n]. */
 static int32_t next(bench *b, const int32_t *ids, int64_t n, att_language_state *state)
 {
     att_tensor logits;

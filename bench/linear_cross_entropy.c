@@ -125,7 +125,7 @@ static void run(method *m, const problem *p)
 
 /* ---- verification: both sum the same numbers in float, mostly in the same order */
 
-/* The largest difference of a and b [n], relative to the largest of a */
+/* Returns the largest difference of a and b [n], relative to the largest of a. */
 static double difference(int64_t n, const float *a, const float *b)
 {
     double largest = 0, off = 0;

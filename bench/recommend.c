@@ -26,7 +26,7 @@ static void *allocate(size_t bytes)
 
 /* ---- training */
 
-/* The steps of an epoch; report: of the last one. The mean of their losses. */
+/* Runs the steps of an epoch, and returns the mean of their losses; report: of the last step. */
 static double run_epoch(att_ctx *ctx, att_training *t, att_training_report *report)
 {
     double loss = 0;

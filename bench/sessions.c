@@ -35,7 +35,7 @@ static int64_t add(const bench *b, att_generation *s, int chat)
     return number;
 }
 
-/* The seconds of a step */
+/* Returns the seconds of a step. */
 static double step(const bench *b, att_generation *s, int64_t *active)
 {
     const double start = seconds();

@@ -82,7 +82,7 @@ static void close_trainer(trainer *l)
     att_close(l->ctx);
 }
 
-/* The loss before the step. */
+/* Returns the loss before the step. */
 static float train_step(trainer *l, uint64_t number)
 {
     const att_sequence_pairs pairs = {sizeof pairs,      PAIRS,         l->source.ids,
@@ -99,7 +99,7 @@ static float train_step(trainer *l, uint64_t number)
     return loss;
 }
 
-/* Of this process: getrusage includes the maximum of its parent, if that was larger. */
+/* Returns the maximum memory of this process: getrusage includes the maximum of its parent, if that was larger. */
 static double peak_mb(void)
 {
     char line[256];

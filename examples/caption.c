@@ -16,7 +16,7 @@ static void print_location(const float *weight, const int64_t grid[2])
     printf("row %d, column %d: %.4f", (int)(best / grid[1]), (int)(best % grid[1]), (double)weight[best]);
 }
 
-/* Where each word comes from: attention of the last layer, the mean of its heads. weight [locations] */
+/* Finds the attention of each word: the last layer's, averaged over its heads. weight [locations] */
 static att_status print_words(const att_caption_model *model, const att_image_caption *caption, const att_trace *trace,
                               const int64_t grid[2], float *weight)
 {

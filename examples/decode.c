@@ -34,7 +34,7 @@ static att_status make(att_ctx *ctx, att_nn_params **params)
     return s;
 }
 
-/* All layers, of tokens x [n, WIDTH], into y [n, WIDTH]; cached: after those that are in the caches. */
+/* Applies all layers to tokens x [n, WIDTH] -> y [n, WIDTH]; cached: after those that are in the caches. */
 static att_status apply(att_tape *t, int n, float *x, bool cached, float *y)
 {
     att_tensor in, out;

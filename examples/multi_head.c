@@ -22,7 +22,7 @@ static void print_gradients(const att_nn_params *params)
     }
 }
 
-/* The batch, the second sentence alone, and gradients. */
+/* Computes the batch, the second sentence alone, and gradients. */
 static att_status apply(att_tape *t, const att_nn_attention *layer, const att_nn_params *params, const att_tensor *x)
 {
     const att_attention_args args = {.size = sizeof args, .n_sequences = 2, .q_offsets = offsets};

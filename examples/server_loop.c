@@ -31,7 +31,7 @@ static client clients[CLIENTS] = {
     {.comes = 4, .name = "fourth", .options = {.max_tokens = 8}},
 };
 
-/* A piece of a client's text: a server would send it. */
+/* Receives a piece of a client's text, which a server would send. */
 static bool send_piece(void *user, const att_generated_token *token)
 {
     client *c = user;

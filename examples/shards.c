@@ -36,7 +36,7 @@ static void check(const own *o, att_status s)
     exit(1);
 }
 
-/* A small recommender, with random weights, and histories that it learns from. */
+/* Makes a small recommender, with random weights, and histories to train it on. */
 static own begin(void)
 {
     static const att_schedule rate = {.size = sizeof rate, .max_rate = 0.01, .warmup = 5};
@@ -66,7 +66,7 @@ static own begin(void)
     return o;
 }
 
-/* Of the bits of all weights, FNV-1a; frees all. */
+/* Hashes the bits of all weights (FNV-1a), and frees all. */
 static uint64_t end(own *o)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -86,7 +86,7 @@ static uint64_t end(own *o)
     return sum;
 }
 
-/* A caller: it owns neighboring shards, and the nodes of the tree whose left end is one of them. */
+/* Runs a caller, which owns neighboring shards, and the nodes of the tree whose left end is one of them. */
 static void *run(void *number)
 {
     const int me = *(const int *)number, first = me * SHARDS / callers, last = (me + 1) * SHARDS / callers;

@@ -68,7 +68,7 @@ static att_status show(const char *model, att_trace *t)
     return s || largest < 1e-5 ? s : ATT_ERR_FORMAT;
 }
 
-/* The encoder of a sentence model, of the same tokens */
+/* Traces the encoder of a sentence model on the same tokens. */
 static att_status show_encoder(const att_encoder *m, const att_trace *same)
 {
     att_trace_info info = {.size = sizeof info};

@@ -9,7 +9,7 @@ static const att_nn_embedding *token, *position;
 static const att_nn_encoder_layer *layer[LAYERS];
 static const att_nn_linear *output;
 
-/* The model, with weights of a file or, NULL, random ones. */
+/* Makes the model, with weights of a file or, if it is NULL, random ones. */
 static att_status make(att_ctx *ctx, att_safetensors *file, att_nn_params **p)
 {
     const att_nn_params_config from = {.size = sizeof from, .load = file ? att_safetensors_load : NULL, .user = file};
@@ -23,7 +23,7 @@ static att_status make(att_ctx *ctx, att_safetensors *file, att_nn_params **p)
     return s ? s : att_nn_params_status(*p); /* the first error of all these */
 }
 
-/* A batch of random texts: a step of training or, o NULL, states how many are classified right. */
+/* Makes a training step on a batch of random texts or, if o is NULL, counts how many are classified correctly. */
 static att_status step(att_tape *t, uint32_t seed, att_optimizer *o)
 {
     int32_t ids[TEXTS * LENGTH], classes[TEXTS] = {0}, right = 0;

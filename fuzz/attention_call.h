@@ -427,7 +427,7 @@ static void spoil(call *c)
 
 /* ---- memory */
 
-/* The byte range from the lowest to after the highest element. False: not allocatable. */
+/* Finds the byte range from the lowest to after the highest element. False: not allocatable. */
 static bool range_of(const att_tensor *t, __int128 *low, __int128 *high)
 {
     const __int128 size = (__int128)att_dtype_size(t->dtype);

@@ -66,7 +66,7 @@ static void check_same(const call *c, const copies *x)
 
 static void check_error(att_status e) { fuzz_check(!e || *att_error(NULL), "an error without a sentence"); }
 
-/* A call on one context. Returns the first error. */
+/* Runs a call on one context, and returns the first error. */
 static att_status compute(const call *c, const att_plan *plan, bool backward)
 {
     copies before = copy(c);

@@ -6,7 +6,7 @@
 
 enum { KEEP_TEXT = 1, LIST = 2 };
 
-/* The number of words, which have one space between them. */
+/* Returns the number of words, which have one space between them. */
 static int64_t count_words(const char *caption)
 {
     int64_t words = 1;

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* One thread, so that findings are reproducible. */
+/* Opens a context with one thread, so that findings are reproducible. */
 static inline att_ctx *fuzz_context(void)
 {
     static att_ctx *ctx;
@@ -52,7 +52,7 @@ static inline fuzz_section fuzz_next(fuzz_section *rest)
     return (fuzz_section){all.data, size};
 }
 
-/* A folder of this process, in memory if possible. */
+/* Returns a folder of this process, in memory if possible. */
 static inline const char *fuzz_folder(void)
 {
     static char folder[64];

@@ -17,7 +17,7 @@ static void put_quoted(FILE *f, att_byte_view field)
     fputc('"', f);
 }
 
-/* A hash of all fields of the table, and the number of its *records; writes them to f, if that is not NULL. */
+/* Returns a hash of all fields of the table, and the number of its *records; writes them to f, if that is not NULL. */
 static uint64_t read_table(att_table *t, FILE *f, int64_t *records)
 {
     att_table_record r = {.size = sizeof r};

@@ -78,7 +78,7 @@ static int choose_view(view *chosen)
     return CLI_DONE;
 }
 
-/* The kind of the model. If it is not found, or has no name: the first kind, whose errors are reported. */
+/* Returns the kind of the model. If it is not found, or has no name: the first kind, whose errors are reported. */
 static const attention_kind *kind_of_model(void)
 {
     for (int i = 0; attention_kinds[i]; i++)

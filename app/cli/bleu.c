@@ -46,7 +46,7 @@ typedef struct corpus {
     size_t room; /* of count and length */
 } corpus;
 
-/* How many words a line has. */
+/* Counts how many words a line has. */
 static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *length)
 {
     att_bleu_counts own;
@@ -254,7 +254,7 @@ static void print_row(const result *r, int64_t from, int64_t to)
     putchar('\n');
 }
 
-/* The lines of one row of the table, copied side by side. */
+/* Copies the lines of one row of the table, copied side by side. */
 static int print_lengths(const corpus *c)
 {
     att_bleu_counts *some = malloc((size_t)c->lines * sizeof *some);

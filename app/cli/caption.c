@@ -50,7 +50,7 @@ static void print_json(const cli_captioner *m, const char *path, const att_image
     cli_json_close(&j);
 }
 
-/* A line for each caption, to be cut at its tab. Tabs and line ends in a path are spaces. */
+/* Prints a line for each caption, which can be cut at its tab. Tabs and line ends in a path become spaces. */
 static void print_lines(const cli_captioner *m, const char *path, const att_image_caption *c)
 {
     (void)m;

@@ -89,7 +89,7 @@ static int read_more(line_reader *r, bool *end)
     return CLI_DONE;
 }
 
-/* The next line, without its end; *line NULL: the input has ended. */
+/* Reads the next line, without its end; *line NULL: the input has ended. */
 static int next_line(line_reader *r, const char **line, size_t *bytes)
 {
     size_t from = r->at;

@@ -216,7 +216,7 @@ static int generate_lines(const cli_language *m, const att_sampling *sampling)
     return cli_output_close(&out, code);
 }
 
-/* The whole of a file without the line end that editors and echo write */
+/* Reads the whole of a file without the line end that editors and echo write. */
 static int read_prompt(cli_whole_text *text)
 {
     const char *path = file ? file : "-";

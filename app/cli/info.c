@@ -84,7 +84,7 @@ static void print_name(void *arg, const char *name)
     print_value(name);
 }
 
-/* The instruction sets of this build that a context opens with here. */
+/* Lists the instruction sets of this build that a context opens with here. */
 static int print_sets(void)
 {
     char names[] = CLI_INSTRUCTION_SETS, *rest = names;
@@ -162,7 +162,7 @@ static void print_facts(const fact *facts, int n)
     }
 }
 
-/* Bytes of each type: "Q4_1 74.2 MB, f32 0.1 MB" */
+/* Prints the bytes of each type: "Q4_1 74.2 MB, f32 0.1 MB". */
 static void print_bytes(const char *of, const char *title, const int64_t *bytes)
 {
     bool more = false;
@@ -181,7 +181,7 @@ static void print_bytes(const char *of, const char *title, const int64_t *bytes)
     end_list();
 }
 
-/* What is stored, and what computes. */
+/* Prints the types in which weights are stored and computed with. */
 static void print_weights(const att_model_weights *w)
 {
     print_bytes("stored", "weights stored", w->stored);
@@ -191,7 +191,7 @@ static void print_weights(const att_model_weights *w)
     print_value(whole ? "int8 in blocks of 32, summed in f32" : "f32");
 }
 
-/* Where the weights of a model are that is ready to compute */
+/* Prints where the weights of a model are in memory when it is ready to compute. */
 static void print_memory(const att_model_weights *w)
 {
     const struct {
@@ -286,7 +286,7 @@ static void show_language(const cli_model *base)
     print_facts(facts, sizeof facts / sizeof *facts);
 }
 
-/* The names of all classes; for people the first ones. */
+/* Prints the names of all classes; without --json only the first ones. */
 static void print_labels(const cli_vision *m)
 {
     enum { SHOWN = 10 };
@@ -353,7 +353,7 @@ static void show_captioner(const cli_model *base)
     print_facts(facts, sizeof facts / sizeof *facts);
 }
 
-/* What opening the model reported. */
+/* Prints what opening the model reported. */
 static void print_notes(void)
 {
     for (int i = 0; cli_kept_note(i); i++) {
@@ -388,7 +388,7 @@ typedef union any_model {
     cli_recommender recommender;
 } any_model;
 
-/* All that is known of a model that is open */
+/* Prints all that is known of a model that is open. */
 static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
 {
     att_model_identity id = {.size = sizeof id};
@@ -415,7 +415,7 @@ static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
     return CLI_DONE;
 }
 
-/* A model that no subject has, as that of another program */
+/* Prints a model that no subject has, as that of another program. */
 static int refuse_unknown(const char *name, const char *folder)
 {
     att_ctx *ctx;

@@ -74,7 +74,7 @@ static int choose_fields(plot *p)
     return p->series ? CLI_DONE : cli_fail_memory();
 }
 
-/* The path of a log: that in the folder of a training, or the file itself. */
+/* Finds the path of a log: that in the folder of a training, or the file itself. */
 static int find_file(plot *p, int log)
 {
     struct stat s;
@@ -95,7 +95,7 @@ static int add_point(series *s, chart_point point)
     return CLI_DONE;
 }
 
-/* The number called `name` followed by `end`, or NAN. */
+/* Returns the number called `name` followed by `end`, or NAN. */
 static double get(const json_t *object, const char *name, const char *end)
 {
     char key[256];
@@ -235,7 +235,7 @@ static bool occurs(const plot *p, int field)
     return false;
 }
 
-/* What is measured: "loss" of "valid_loss". Numbers of one quantity share a panel. */
+/* Returns what is measured: "loss" of "valid_loss". Numbers of one quantity share a panel. */
 static const char *quantity(const char *field)
 {
     const char *last = strrchr(field, '_');
@@ -257,8 +257,8 @@ static const char *base_name(const char *path)
     return name;
 }
 
-/* The name of the file or folder without the folder that it is in, and without its ending, or all of the path where
- * another log is called so. */
+/* Returns the name of the file or folder without the folder that it is in, and without its ending, or all of the path
+ * where another log is called so. */
 static const char *log_name(const plot *p, int log, int *length)
 {
     const char *name = base_name(p->paths[log]);
@@ -364,7 +364,7 @@ static bool has(const plot *p, int log, const char *name)
     return false;
 }
 
-/* The note below the picture, if it has both losses of a training whose options act on one of them only. */
+/* Adds the note below the picture, if it has both losses of a training whose options act on one of them only. */
 static int make_note(const plot *p, char note[NAME_BYTES])
 {
     bool dropout = false, smoothing = false;

@@ -176,7 +176,7 @@ static void print_json(const work *w, const char *key, const char *name, const a
 /* Digits of scores after the point; scores by popularity are counts. */
 static int digits(const att_recommendation *r, int64_t row) { return r->by_popular && r->by_popular[row] ? 0 : 4; }
 
-/* A line, to be cut at its tabs: the name, then id and score of each item. */
+/* Prints a line, which can be cut at its tabs: the name, then id and score of each item. */
 static void print_line(const work *w, const char *name, const att_recommendation *r, int64_t row)
 {
     put_field(w->out.file, name);
@@ -240,7 +240,7 @@ static int draw(const work *w, int64_t row, const att_recommendation *r)
     return code;
 }
 
-/* The lists of the block, which is then empty. */
+/* Prints the lists of the block, which is then empty. */
 static int recommend(work *w)
 {
     att_recommendation r;

@@ -56,7 +56,7 @@ static const cli_option options[] = {
 
 /* ---- what is written */
 
-/* A translation is a line, whatever is in it. */
+/* Writes a translation as one line, whatever is in it. */
 static void write_line(FILE *f, const att_translation *t)
 {
     const bool nothing = t->tokens.count == 0 && t->score == 0; /* of an empty line, or not found */

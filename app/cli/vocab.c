@@ -39,7 +39,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The texts between commas: list [MAX_LIST] points into *copy, malloc'd. */
+/* Splits the texts between commas: list [MAX_LIST] points into *copy, malloc'd. */
 static int split(const char *text, const char *option, char **copy, const char **list, int64_t *n)
 {
     *n = 0;
@@ -84,7 +84,7 @@ static const char *how_to_include_all(void)
     return coverage < 1 ? "; --character-coverage 1 --min-count 1 takes all" : "; --min-count 1 takes all";
 }
 
-/* What the vocabulary lacks. */
+/* Reports what the vocabulary lacks. */
 static void report_missing(const att_vocab_result *r)
 {
     cli_unknown left_out = {0};

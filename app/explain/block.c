@@ -45,7 +45,7 @@ static void draw_layer(page *p, block_chapter *l)
     memcpy(l->part, part, sizeof part);
 }
 
-/* The parameter of a layer by its name, for att_nn_params. */
+/* Sets the parameter of a layer by its name, as `load` of att_nn_params_config. */
 static att_status load(void *user, const char *name, int rank, const int64_t *dim, att_tensor *value)
 {
     static const struct {
@@ -172,7 +172,8 @@ static void norm(page *p, block_chapter *l, const att_tensor *R)
         page_agree(p, (text){"y and att_nn_norm_apply", "yとatt_nn_norm_apply"}, y, Y.data, n * d);
 }
 
-/* The query's row alone through the feed-forward network and through attention: are they the rows of all words? */
+/* Applies the feed-forward network and attention to the query's row alone: are the results the same as with all
+ * words?. */
 static void one_row_alone(page *p, block_chapter *l, const att_tensor *Y)
 {
     att_tape *t = l->tape;
@@ -288,7 +289,7 @@ static void whole_layer(page *p, block_chapter *l)
 
 enum { ALONE, RESIDUAL, WHOLE, KINDS };
 
-/* How much the words differ: the norm of their differences from the mean word, by the norm of all. */
+/* Returns how much the words differ: the norm of their differences from the mean word, by the norm of all. */
 static double spread(const float *x, int64_t n, int64_t d)
 {
     double apart = 0, all = 0;
@@ -304,7 +305,7 @@ static double spread(const float *x, int64_t n, int64_t d)
     return all == 0 ? 0 : sqrt(apart / all);
 }
 
-/* The words after layer i. */
+/* Computes the words after layer i. */
 static att_var *next(att_tape *t, const att_nn_encoder_layer *layer, att_var *x, int kind)
 {
     if (kind == WHOLE)

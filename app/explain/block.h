@@ -18,9 +18,9 @@ int64_t block_decoder_parameters(const block_sizes *s);
 /* "1,048,576" */
 const char *block_number(char text[32], int64_t n);
 
-/* The paper's sizes, counted. */
+/* Shows the paper's sizes, counted. */
 void block_counted(page *p);
-/* The shipped translator: its sizes, and its layers on a sentence. */
+/* Shows the shipped translator: its sizes, and its layers on a sentence. */
 void block_translator(page *p);
 
 #endif

@@ -78,7 +78,7 @@ static void print_count(page *p, const char *name, const char *formula, int64_t 
     page_line(p, "%-17s %s%*s %12s%s", name, formula, 24 - utf8_width(formula), "", block_number(a, parameters), last);
 }
 
-/* The parameters of the library's own layers of these sizes. */
+/* Counts the parameters of the library's own layers of these sizes. */
 static void count_layers(page *p)
 {
     att_ctx *ctx = p->ctx;
@@ -162,7 +162,7 @@ static void heads(page *p)
                   "それよりはるかに長ければ、系列の長さの二乗で増えていきます。"});
 }
 
-/* The paper's totals less our layers: what is left should be the same in each row, up to rounding. */
+/* Subtracts our layers from the paper's totals: the rest should be the same in each row, up to rounding. */
 static void compare_paper(page *p)
 {
     double low = 0, high = INFINITY;

@@ -34,7 +34,7 @@ typedef struct translator_chapter {
 
 /* ---- weights */
 
-/* The parameter of a layer by its name in the file, which is that of the class MarianMTModel. */
+/* Loads the parameter of a layer by its name in the file, which is that of the class MarianMTModel. */
 static att_status load(void *user, const char *name, int rank, const int64_t *dim, att_tensor *value)
 {
     static const char *const names[][2] = {
@@ -226,7 +226,7 @@ static att_var *encode(const translator_chapter *l)
     return x;
 }
 
-/* The words that are read after the first `layers` layers of the decoder. */
+/* Computes the words that are read after the first `layers` layers of the decoder. */
 static att_var *decode(const translator_chapter *l, int64_t layers)
 {
     att_var *source = encode(l), *x = embed(l, l->reads, l->rows);
@@ -284,7 +284,7 @@ static double root_mean_square(page *p, att_tape *t, att_var *x)
     return sqrt(sum);
 }
 
-/* The share of the numbers that are not 0, in percent. */
+/* Returns the share of the numbers that are not 0, in percent. */
 static double active(page *p, att_tape *t, att_var *h)
 {
     att_tensor H = {0};
@@ -383,7 +383,7 @@ static void put_token(char text[64], const translator_chapter *l, const float *y
     snprintf(text, 64, "%.24s%*s %.2f", name, width < 10 ? 10 - width : 0, "", exp(log_probability(l, y, best)));
 }
 
-/* What the final projection makes of the words after each layer. */
+/* Shows the result of the final projection for the words after each layer. */
 static void layer_by_layer(page *p, translator_chapter *l)
 {
     const int64_t vocabulary = l->info.target_vocabulary, layers = l->info.decoder_layers;

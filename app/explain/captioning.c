@@ -259,7 +259,7 @@ static void caption(page *p, captioning_chapter *l)
 
 static const float *value_of(const att_param *w) { return att_param_value(w)->data; }
 
-/* The first numbers of the largest score's sum. */
+/* Prints the first numbers of the largest score's sum. */
 static void print_largest(page *p, const captioning_chapter *l)
 {
     const int64_t d = l->m.info.hidden, at = numbers_largest(l->e, l->m.locations);

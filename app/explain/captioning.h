@@ -26,11 +26,11 @@ static inline const char *captioning_word(const page *p, const captioning_chapte
     return att_caption_model_word(p->captioner->model, l->caption.ids[i]);
 }
 
-/* All words: their maps, and the check with the model itself. */
+/* Shows all words: their maps, and the check with the model itself. */
 void captioning_show_words(page *p, captioning_chapter *l);
-/* What attention does not say: the order of the locations, and how much each gets. */
+/* Shows what attention does not determine: the order of the locations, and how much each gets. */
 void captioning_show_limits(page *p, captioning_chapter *l);
-/* The errata of the source, computed on the model. */
+/* Shows the errata of the source, computed on the model. */
 void captioning_show_errata(page *p, captioning_chapter *l);
 
 #endif

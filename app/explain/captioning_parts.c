@@ -35,7 +35,7 @@ static int64_t integer(const json_t *config, const char *key)
     return json_integer_value(json_object_get(config, key));
 }
 
-/* What att_caption_model_info does not say; the model has been opened, so the file is a right one. */
+/* Reads what att_caption_model_info does not have; the model has been opened, so the file is valid. */
 static att_status read_settings(att_ctx *ctx, const char *folder, captioning_parts *m)
 {
     json_t *config;
@@ -140,7 +140,7 @@ static captioning_context attend(att_tape *t, const captioning_parts *m, att_var
     return x;
 }
 
-/* The state after a word: c [1, hidden], before: the word before it */
+/* Computes the state after a word: c [1, hidden], before: the word before it. */
 static att_var *step(att_tape *t, const captioning_parts *m, att_var *c, int32_t before, att_var *state)
 {
     static const int64_t one[] = {0, 1};

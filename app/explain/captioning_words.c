@@ -49,7 +49,7 @@ static const char *without_end(char *line)
     return line;
 }
 
-/* The words [first, last) side by side */
+/* Prints the words [first, last) side by side. */
 static void print_block(page *p, const captioning_chapter *l, int64_t first, int64_t last, int64_t width, float largest)
 {
     char line[1024] = "", text[64];

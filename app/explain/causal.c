@@ -41,7 +41,7 @@ static void square_and_sums(page *p, const causal_chapter *l, const float *w /* 
     page_table(p, l->of.words.labels, n, names, n + 1, rows);
 }
 
-/* A copy of the scores to be modified. */
+/* Returns a copy of the scores to be modified. */
 static float *copy_scores(page *p, const causal_chapter *l, att_tensor *view)
 {
     int64_t n = l->of.words.n;

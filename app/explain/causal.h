@@ -6,7 +6,7 @@
 
 enum { CAUSAL_OUT = 2 }; /* numbers in a query, key or value */
 
-/* A step: detaching weights [n, n] loses gradients; contexts [n, CAUSAL_OUT] are the correct ones. */
+/* Shows a step: detaching weights [n, n] loses gradients; contexts [n, CAUSAL_OUT] are the correct ones. */
 void causal_gradient(page *p, const layer *of, const att_tensor *weights, const float *contexts);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct causal_gradient_example {
     att_tensor X, Mask, dC;
 } causal_gradient_example;
 
-/* The initial values of W_q, W_k and W_v. */
+/* Sets the initial values of W_q, W_k and W_v. */
 static void start(page *p, const causal_gradient_example *l)
 {
     const float *first[MATRICES] = {l->of->wq, l->of->wk, l->of->wv};

@@ -169,7 +169,7 @@ static void by_library(page *p, dropout_chapter *l)
                n * n);
 }
 
-/* A sequence alone, as in by_library, and as the second one of a batch. */
+/* Shows a sequence alone, as in by_library, and as the second one of a batch. */
 static void in_a_batch(page *p, dropout_chapter *l)
 {
     att_ctx *ctx = p->ctx;

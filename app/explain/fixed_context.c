@@ -61,7 +61,8 @@ static att_var *attended(const fixed_context_chapter *l, att_var *x, int64_t n)
     return att_matmul(l->tape, weights(l, h), h, NULL);
 }
 
-/* The influence of each of the first n words, out [n]: the norm of all derivatives of the context by the word. */
+/* Computes the influence of each of the first n words, out [n]: the norm of all derivatives of the context by the
+ * word. */
 static void influence(page *p, const fixed_context_chapter *l, context_fn *context, int64_t n, float *out)
 {
     const int64_t dim = l->words.dim;
@@ -202,7 +203,7 @@ static void forgetting(page *p, const fixed_context_chapter *l)
     picture(p, l, fixed);
 }
 
-/* The context of the first n words -> c [UNITS]; first: replaces the first word [dim]. */
+/* Computes the context of the first n words -> c [UNITS]; first: replaces the first word [dim]. */
 static void context_with(page *p, const fixed_context_chapter *l, const float *first, int64_t n, float *c)
 {
     const int64_t dim = l->words.dim;

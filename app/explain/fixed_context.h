@@ -4,7 +4,7 @@
 
 #include "page.h"
 
-/* A step: translators with and without attention, compared by the length of texts. */
+/* Shows a step: translators with and without attention, compared by the length of texts. */
 void fixed_context_measured(page *p);
 
 #endif

@@ -32,7 +32,7 @@ static bool is(const row *r, int model, int text)
     return strcmp(r->model, models[model]) == 0 && strcmp(r->text, texts[text]) == 0;
 }
 
-/* The rows of all models, of[MODELS], for the same lines and seed, if row i is the first model's. */
+/* Finds the rows of all models, of[MODELS], for the same lines and seed, if row i is the first model's. */
 static bool compared(int i, int text, const row **of)
 {
     int found = 0;
@@ -93,7 +93,7 @@ static void print_rows(page *p, int text)
     }
 }
 
-/* The lengths of the translations. */
+/* Prints the lengths of the translations. */
 static void print_written(page *p, int text)
 {
     const row *of[MODELS];
@@ -109,7 +109,7 @@ static void print_written(page *p, int text)
     }
 }
 
-/* The number of rows where the interval of model `one` is above that of `other`, below it, or overlaps it. */
+/* Prints in how many rows the interval of model `one` is above that of `other`, is below it, or overlaps it. */
 static void print_apart(page *p, int text, int one, int other)
 {
     const row *of[MODELS];

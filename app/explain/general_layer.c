@@ -122,7 +122,7 @@ static void in_one_call(page *p, general_layer_chapter *l)
 
 /* ---- self-attention, and the order of the inputs */
 
-/* The general layer on x [n, dim] with queries q [m, KEY]; q NULL: self-attention. out [m, VALUE]. */
+/* Applies the general layer on x [n, dim] with queries q [m, KEY]; q NULL: self-attention. out [m, VALUE]. */
 static void apply(page *p, const general_layer_chapter *l, const float *x, const float *q, int64_t m,
                   const att_mask *mask, float *out)
 {
@@ -167,7 +167,7 @@ static void self_attention(page *p, general_layer_chapter *l)
     page_table(p, l->v.labels, n, NULL, VALUE, l->self);
 }
 
-/* The rows of a [n, width], last first. */
+/* Reverses the rows of a [n, width]. */
 static void reverse(const float *a, int64_t n, int64_t width, float *out)
 {
     for (int64_t i = 0; i < n; i++)

@@ -61,7 +61,7 @@ typedef struct subject {
     const char *folder, *picture;
 } subject;
 
-/* The exit code. */
+/* Returns the exit code. */
 static int show(att_ctx *ctx, const chapter *c, const subject *about)
 {
     vectors own = {0};

@@ -59,7 +59,7 @@ static void print_weights(page *p, const mixture_chapter *l, bool with_hand)
     print_people(p, l, (const char *const[]){"s", "w", "by hand"}, with_hand ? 3 : 2, rows);
 }
 
-/* The index of the largest of a [n], other than `without`. */
+/* Returns the index of the largest of a [n], other than `without`. */
 static int64_t largest(const float *a, int64_t n, int64_t without)
 {
     int64_t best = without == 0 && n > 1;
@@ -68,7 +68,8 @@ static int64_t largest(const float *a, int64_t n, int64_t without)
     return best;
 }
 
-/* How many people have a sum nearer to the query's than person j, or as near and an earlier row; the query is first. */
+/* Returns how many people have a sum nearer to the query's than person j, or as near and an earlier row; the query is
+ * first. */
 static int64_t rank_of(const mixture_chapter *l, int64_t j)
 {
     const float *f = l->compared;

@@ -40,7 +40,7 @@ static void introduce(page *p, multi_head_chapter *l)
     page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
 }
 
-/* That each head's query is made of all numbers of a word. */
+/* Shows that each head's query is computed from all numbers of a word. */
 static void mixed(page *p, const multi_head_chapter *l)
 {
     const vectors *v = &l->of.words;

@@ -102,7 +102,7 @@ static void compare_learning(page *p, const unregistered_example *l, const att_t
                L);
 }
 
-/* The parameters of a layer of this library, by name. */
+/* Lists the parameters of a layer of this library by name. */
 static void by_name(page *p, int64_t width)
 {
     att_ctx *ctx = p->ctx;

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* The index of the largest of a [n], of the first of equal ones. */
+/* Returns the index of the largest of a [n], of the first of equal ones. */
 int64_t numbers_largest(const float *a, int64_t n);
-/* The entropy of weights [n], in bits. */
+/* Returns the entropy of weights [n], in bits. */
 double numbers_entropy(const float *w, int64_t n);
 
 #endif

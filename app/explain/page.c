@@ -17,7 +17,7 @@ enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, ROW_LABEL = 16, COLUMN_LABEL = 10, 
 
 const char *page_text(const page *p, text t) { return p->japanese ? t.ja : t.en; }
 
-/* An empty line between different kinds of output, and between paragraphs. */
+/* Prints an empty line between different kinds of output, and between paragraphs. */
 static void begin(page *p, int kind)
 {
     if (p->last != PAGE_NOTHING && (p->last != kind || kind == PAGE_PROSE))
@@ -95,7 +95,7 @@ static int clings_left(uint32_t c)
 }
 static int clings_right(uint32_t c) { return holds("「『（【〈《", c); }
 
-/* The end of the unbreakable text at s: a word, or a wide character with attached punctuation. */
+/* Returns the end of the unbreakable text at s: a word, or a wide character with attached punctuation. */
 static const char *piece_end(const char *s)
 {
     uint32_t before = utf8_next(&s);
@@ -203,10 +203,9 @@ void page_line(page *p, const char *format, ...)
     va_end(arguments);
 }
 
-/* The length of the line of code that begins at s: up to the end of a statement or to a block's brace; if that is too
- * long, up to a break in the fewest parentheses, preferably after a comma or a parenthesis, as late as possible;
- * at = only if there is no comma in parentheses.
- * *nesting of parentheses is updated. */
+/* Returns the length of the line of code that begins at s: up to the end of a statement or to a block's brace; if that
+ * is too long, up to a break in the fewest parentheses, preferably after a comma or a parenthesis, as late as possible;
+ * at = only if there is no comma in parentheses. *nesting of parentheses is updated. */
 static size_t code_line(const char *s, size_t room, int *nesting)
 {
     size_t length = 0, end = 0;

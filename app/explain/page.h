@@ -57,18 +57,18 @@ typedef struct chapter {
     bool recommends; /* works on a log of its own instead, which nothing replaces */
 } chapter;
 
-/* The text in the page's language. */
+/* Returns the text in the page's language. */
 const char *page_text(const page *p, text t);
 
 /* Zeroed memory, freed with the page; a single zero if out of memory (see p->status). */
 float *page_floats(page *p, int64_t count);
-/* The dense f32 view [m, n] of a. */
+/* Returns the dense f32 view [m, n] of a. */
 att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n);
 /* Both: a zero matrix, and its view. */
 float *page_zeros(page *p, int64_t m, int64_t n, att_tensor *view);
 void page_close(page *p);
 
-/* The vectors of the user or of the example, and the row of the query: --query, else the second. */
+/* Returns the vectors of the user or of the example, and the row of the query: --query, else the second. */
 vectors page_vectors(page *p, const vectors *example);
 int64_t page_query(page *p, const vectors *v);
 
@@ -83,10 +83,10 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
 /* Prints a table with other decimals: fewer for large numbers, whose fourth decimal is beyond the precision of f32. */
 void page_table_rounded(page *p, int decimals, const char *const *rows, int64_t m, const char *const *columns,
                         int64_t n, const float *a);
-/* The first six numbers of m rows [width], three decimals. */
+/* Prints the first six numbers of m rows [width], with three decimals. */
 void page_rows(page *p, const char *const *labels, const float *const *rows, int m, int64_t width);
 enum { PAGE_MAX_GRID = 16 };
-/* A number for each place of a grid of at most PAGE_MAX_GRID rows, in its place: scale * a [grid[0], grid[1]] */
+/* Prints a number for each location of a grid of at most PAGE_MAX_GRID rows: scale * a [grid[0], grid[1]] */
 void page_grid(page *p, const float *a, const int64_t grid[2], float scale, int decimals);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
 /* Names of the axes of attention weights. */

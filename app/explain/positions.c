@@ -13,7 +13,7 @@ enum { D = 8, SHOWN = 6, MANY = 1000 };
 
 static double frequency(int64_t k, int64_t d) { return pow(10000, -2 * (double)k / (double)d); }
 
-/* The distance of p(t) and p(t + delta) of d features by the formula, with frequencies from k = first. */
+/* Returns the distance of p(t) and p(t + delta) of d features by the formula, with frequencies from k = first. */
 static double formula_distance(int64_t d, int64_t first, double delta)
 {
     double sum = 0;
@@ -153,7 +153,7 @@ static void from_zero(page *p, const positions_chapter *l)
 
 /* ---- the four properties */
 
-/* The nearest of all pairs of positions by their first d features; *apart: their distance in the text. */
+/* Returns the nearest of all pairs of positions by their first d features; *apart: their distance in the text. */
 static double nearest(const float *x /* [MANY, D] */, int64_t d, int64_t *apart)
 {
     double min = INFINITY;
@@ -332,7 +332,7 @@ static void deterministic(page *p, const positions_chapter *l)
 
 /* ---- the picture */
 
-/* The maximum number of bits that change between successive numbers below n. */
+/* Returns the maximum number of bits that change between successive numbers below n. */
 static int max_flips(int n)
 {
     int max = 0;

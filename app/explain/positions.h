@@ -10,7 +10,7 @@ typedef struct positions_chapter {
     float *p; /* [n, features], by the library */
 } positions_chapter;
 
-/* How a word is given its position: added to it, or appended. */
+/* Shows how a word is given its position: added to it, or appended. */
 void positions_and_words(page *p, const positions_chapter *l);
 
 #endif

@@ -220,7 +220,7 @@ static void learn(page *p, shop_chapter *l)
 
 /* ---- What it says ------------------------------------------------------------------ */
 
-/* The items with these ids [n]. */
+/* Finds the items with these ids [n]. */
 static void find(page *p, const shop_chapter *l, const char *const *ids, int64_t n, int32_t *items)
 {
     for (int64_t k = 0; k < n; k++) {
@@ -268,7 +268,7 @@ static void scores(page *p, const shop_chapter *l)
         att_recommendation_free(p->ctx, &next);
 }
 
-/* Row i: the attention of the last state after the first i + 1 items. */
+/* Computes in row i the attention of the last state after the first i + 1 items. */
 static void attention(page *p, const shop_chapter *l)
 {
     enum { N = 5 };

@@ -134,7 +134,7 @@ static void general(page *p, scores_chapter *l)
     att_plan_free(plan);
 }
 
-/* The additive score of the words themselves, with W_q and W_k among its parameters. */
+/* Shows the additive score of the words themselves, with W_q and W_k among its parameters. */
 static void projected(page *p, scores_chapter *l, const float *v /* [OUT] */)
 {
     att_ctx *ctx = p->ctx;
@@ -261,7 +261,7 @@ static double variance(const float *a, int64_t count)
     return sum;
 }
 
-/* The largest weight of a row, on average. */
+/* Returns the largest weight of a row, on average. */
 static double largest(const float *w /* [ROWS, ROWS] */)
 {
     double sum = 0;

@@ -152,7 +152,8 @@ static void two_softmaxes(page *p, softmax_chapter *l)
                l->w, n);
 }
 
-/* The least power of ten that makes vectors so long that exp of their best score is beyond float; 0: there is none. */
+/* Returns the least power of ten that makes vectors so long that exp of their best score is beyond float; 0: there is
+ * none. */
 static float lengthen(const float *s, int64_t n)
 {
     float best = 0, factor = 1;

@@ -39,7 +39,8 @@ typedef struct three_uses_chapter {
 
 /* ---- a translation, and all of its attention */
 
-/* The trace of a source [n] and a translation `next` [rows], which ends; NULL: it failed. The caller frees it. */
+/* Returns the trace of a source [n] and a translation `next` [rows], which ends; NULL: it failed. The caller frees
+ * it. */
 static att_trace *trace_of(page *p, const three_uses_chapter *l, const int32_t *source, int64_t n, const int32_t *next)
 {
     const att_trace_options o = {.size = sizeof o, .ids = source, .n_ids = n};
@@ -231,7 +232,7 @@ static void all_at_once(page *p, three_uses_chapter *l)
 
 /* ---- what a use's heads do */
 
-/* How much a row of a head gives to one other token at most, in the mean of rows. */
+/* Returns how much a row of a head gives to one other token at most, in the mean of rows. */
 static double decided(const use *u, const float *w /* [rows, columns] */)
 {
     double sum = 0;

@@ -15,9 +15,9 @@ void torch_manual_seed(torch_random *g, uint32_t seed);
 uint32_t torch_draw(torch_random *g); /* 32 bits */
 /* In [from, to): from the low 24 bits of a draw, as Tensor.uniform_ has it. */
 float torch_uniform(torch_random *g, float from, float to);
-/* The largest weight of nn.Linear with that many inputs: Kaiming's uniform bound with a = √5 is 1 / √inputs. */
+/* Returns the largest weight of nn.Linear with that many inputs: Kaiming's uniform bound with a = √5 is 1 / √inputs. */
 float torch_linear_bound(int64_t inputs);
-/* The largest weight of nn.MultiheadAttention's in_proj [outputs, inputs]: Xavier's uniform bound. */
+/* Returns the largest weight of nn.MultiheadAttention's in_proj [outputs, inputs]: Xavier's uniform bound. */
 float torch_xavier_bound(int64_t inputs, int64_t outputs);
 /* True with probability p: from the low 53 bits of two draws, as Tensor.bernoulli_ has it where MKL does not do it. */
 int torch_bernoulli(torch_random *g, double p);

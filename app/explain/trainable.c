@@ -35,7 +35,7 @@ static void introduce(page *p, const trainable_chapter *l)
     page_table(p, v->labels, v->n, NULL, v->dim, v->x);
 }
 
-/* The first draws, from 32 bits to a weight. */
+/* Shows the first draws, from 32 bits to a weight. */
 static void show_draws(page *p, float bound)
 {
     torch_random bits, weights;
@@ -217,7 +217,7 @@ static void set_up(page *p, const trainable_chapter *l, trainer *t)
     }
 }
 
-/* What has been shown once, silently: forward, loss, backward, and a step against the gradient. */
+/* Returns what has been shown once, silently: forward, loss, backward, and a step against the gradient. */
 static float learn(page *p, trainable_chapter *l, trainer *t, float rate)
 {
     const layer *of = &l->of;

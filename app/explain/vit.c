@@ -65,7 +65,7 @@ static void picture(page *p, vit_chapter *l)
     vit_print_picture(p, &l->image, i->patch);
 }
 
-/* The patch whose numbers differ most. */
+/* Returns the patch whose numbers differ most. */
 static int64_t max_contrast(const vit_chapter *l)
 {
     int64_t best = 0;
@@ -213,7 +213,8 @@ static void choose_head(page *p, vit_chapter *l)
     att_tape_reset(l->tape);
 }
 
-/* The columns of a layer's matrix that belong to the head, [head_dim, hidden] as the file has them, and its bias. */
+/* Returns the columns of a layer's matrix that belong to the head, [head_dim, hidden] as the file has them, and its
+ * bias. */
 static att_tensor head_matrix(page *p, const vit_chapter *l, const att_nn_linear *of, const float **bias)
 {
     const int64_t first = l->head * l->m.head_dim;
@@ -372,7 +373,7 @@ static void all_heads(page *p, vit_chapter *l)
 
 /* ---- all layers */
 
-/* The weights of [CLS] in the last layer, the mean of its heads, out [tokens]. */
+/* Computes the weights of [CLS] in the last layer, the mean of its heads, out [tokens]. */
 static void last_weights(page *p, vit_chapter *l, float *out)
 {
     const int64_t n = l->m.tokens, heads = l->m.info.heads;

@@ -77,7 +77,7 @@ static void one_matrix(page *p, const vit_chapter *l)
 
 /* ---- the scale */
 
-/* The entropy of weights in bits, the mean of a head's rows, out [heads]. */
+/* Computes the entropy of weights in bits, the mean over a head's rows, out [heads]. */
 static void entropies(page *p, const vit_chapter *l, vit_erratum erratum, float *out)
 {
     const int64_t n = l->m.tokens;

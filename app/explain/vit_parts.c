@@ -16,7 +16,7 @@ typedef struct settings {
     bool bias; /* of queries, keys and values */
 } settings;
 
-/* What att_vit_info does not say. */
+/* Reads what att_vit_info does not have. */
 static att_status read_settings(att_ctx *ctx, const char *folder, settings *s)
 {
     json_t *config;
@@ -142,7 +142,7 @@ void vit_parts_free(vit_parts *m)
 
 /* ---- apply */
 
-/* A parameter as a matrix. */
+/* Computes a parameter as a matrix. */
 static att_var *matrix(att_tape *t, att_param *w, int64_t rows)
 {
     return att_reshape(t, att_parameter(t, w), 2, (const int64_t[]){rows, -1});
@@ -164,7 +164,7 @@ static att_var *linear(att_tape *t, const att_nn_linear *l, att_var *x)
     return att_nn_linear_apply(t, l, x, ATT_ACTIVATION_IDENTITY, NULL);
 }
 
-/* The heads' results side by side [tokens, hidden] */
+/* Computes the heads' results side by side [tokens, hidden] */
 static att_var *heads(att_tape *t, const vit_parts *m, const vit_states *s, vit_erratum erratum)
 {
     const int64_t h = m->info.heads, offsets[] = {0, m->tokens};

@@ -58,7 +58,7 @@ att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x,
 att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum);
 /* Their softmax, out [classes]; resets the tape. */
 att_status vit_probabilities(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum, float *out);
-/* The attention weights of a head out of queries and keys, out [tokens, tokens]. */
+/* Computes the attention weights of a head out of queries and keys, out [tokens, tokens]. */
 att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_erratum erratum, int64_t head,
                        float *out);
 

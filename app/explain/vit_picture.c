@@ -117,8 +117,8 @@ static att_image enlarge(const vit_drawing *d, int64_t scale, int64_t gap)
     return out;
 }
 
-/* The picture, with gaps between patches or without; enlarged here, since not all programs that show an SVG keep the
- * edges of pixels sharp. -1: out of memory. */
+/* Draws the picture, with gaps between patches or without; enlarged here, since not all programs that show an SVG keep
+ * the edges of pixels sharp. -1: out of memory. */
 static int draw_pixels(FILE *f, const page *p, const frame *at, const vit_drawing *d, double gap)
 {
     const int64_t fit = 2 * SIDE / d->image->width, scale = fit > 1 ? fit : 1;
@@ -156,7 +156,7 @@ static void draw_map(FILE *f, const frame *at, const vit_drawing *d, const float
     }
 }
 
-/* The colors below a map, from 0 to its largest weight. */
+/* Draws the scale of colors below a map, from 0 to its largest weight. */
 static void draw_legend(FILE *f, const frame *at, const vit_drawing *d, const float *map, double y)
 {
     enum { STEPS = 48, WIDTH = 120 };

@@ -246,7 +246,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The middle one of the ratios of x to y [rounds]: what a round compares was measured within a second. */
+/* Returns the median of the ratios of x to y [rounds]: what a round compares was measured within a second. */
 static double middle(int rounds, const double *x, const double *y)
 {
     double *ratio = malloc((size_t)rounds * sizeof *ratio);

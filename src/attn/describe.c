@@ -1,4 +1,4 @@
-/* Attention in one call, and what a plan does and will cost before it runs. */
+/* Attention in one call, and a description of what a plan does and costs before it runs. */
 #include "attn/backward/backward.h"
 #include "attn/forward/forward.h"
 
@@ -16,7 +16,7 @@ att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, const att
 /* The sentences of the calling thread's last description. */
 static _Thread_local char why[128], back_why[128];
 
-/* The pairs that masks leave, of all heads and sequences, and the bytes of their tensors. */
+/* Counts the pairs that masks leave, of all heads and sequences, and the bytes of their tensors. */
 static void count(const att_call *call, double *done, double *all, double *bytes)
 {
     const att_attention_spec *s = &call->plan->spec;
@@ -45,7 +45,7 @@ static void count(const att_call *call, double *done, double *all, double *bytes
         }
 }
 
-/* Whether modifiers go pair by pair, for want of a version for tiles. */
+/* Returns a note if modifiers are computed pair by pair because they have no version for tiles. */
 static const char *pairs_note(const att_plan *plan, bool back)
 {
     bool pairs = false;
@@ -63,7 +63,7 @@ static const char *scale_note(const att_plan *plan)
                                                          : "";
 }
 
-/* How the score is computed in tiles, forward or back, and what becomes of the rows. */
+/* Describes how the score is computed in tiles, forward or back, and how rows are transformed. */
 static void tiles_note(const att_plan *plan, bool back, const char *rows, char *text, size_t size)
 {
     const att_score *s = &plan->score;
@@ -111,7 +111,7 @@ static void describe_decode(const att_call *call, att_pass_info *d)
              ATT_DECODE_QUERIES, plan->modifiers.n, pairs_note(plan, false), plan->masks.n);
 }
 
-/* Few queries and bf16 are no other case here. */
+/* Describes the backward, which is the same for few queries and for bf16. */
 static void describe_backward(const att_plan *plan, bool copies, att_pass_info *d)
 {
     d->kernel = "flash-backward";
@@ -137,7 +137,7 @@ static void describe_call(const att_call *call, att_plan_info *d)
         describe_decode(call, &d->forward);
     else
         describe_tiles(plan, call->args.cache, copies, call->max_tk, &d->forward);
-    if (att_forward_split(call, &decoded, &tiled)) /* the plan keeps the memory of the first for later calls */
+    if (att_forward_split(call, &decoded, &tiled)) /* the plan keeps the memory of the first part for later calls */
         d->forward.workspace += att_decode_workspace(&decoded);
     count(call, &done, &all, &d->bytes);
     d->forward.flops = 2 * (key + value) * done;
@@ -178,7 +178,7 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
 
 /* ---- parameters */
 
-/* The shape of a parameter per head, as far as the plan fixes it */
+/* Finds the shape of a parameter per head, as far as the plan fixes it. */
 static void shape_of_head(const att_plan *plan, const att_param_shape *shape, att_plan_parameter_info *d)
 {
     const int64_t size[] = {[ATT_EXTENT_ANY] = -1,

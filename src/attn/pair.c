@@ -1,4 +1,4 @@
-/* What one attention weight is made of, by the definition. */
+/* Describes how one attention weight comes about, by the definition. */
 #include "attn/reference.h"
 #include "base/math.h"
 
@@ -9,11 +9,11 @@ typedef struct pair_job {
     const att_plan *plan;
     att_head_view at;
     int64_t q, k;
-    float *query, *keys; /* [head_dim] and [tk, key_dim] to work in; keys NULL: they are f32 and not in a cache */
+    float *query, *keys; /* [head_dim] and [tk, key_dim] scratch memory; keys NULL: they are f32 and not in a cache */
     att_pair_info *d;
 } pair_job;
 
-/* Makes the view one of f32 rows: of this query alone, and of keys one after the other. */
+/* Makes the view one of f32 rows: this query's, and the keys' one after the other. */
 static void read_rows(pair_job *j)
 {
     const att_kernels *kernels = j->plan->kernels;
@@ -32,7 +32,8 @@ static void read_rows(pair_job *j)
         j->at.k_row = (att_rows){.at = j->keys, .stride = dim, .dtype = ATT_F32};
 }
 
-/* The score after each stage, those of the plan's list of modifiers and of its list of masks in the spec's order */
+/* Computes the score after each stage, those of the plan's list of modifiers and of its list of masks in the spec's
+ * order. */
 static void describe_stages(const pair_job *j)
 {
     const att_plan *plan = j->plan;
@@ -95,7 +96,7 @@ att_status att_pair_describe(const att_plan *plan, const att_attention_args *arg
     if (!j.query)
         return ATT_ERR_MEMORY;
     j.keys = copy ? j.query + head_dim : NULL;
-    att_parallel_for(ctx, 1, describe, &j); /* as att_weights: it does not see what the host has set for its numbers */
+    att_parallel_for(ctx, 1, describe, &j); /* as in att_weights: the host's floating-point settings do not matter */
     att_free(ctx, j.query);
     return att_info_write(info, &d, sizeof d, "att_pair_info");
 }

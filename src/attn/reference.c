@@ -1,4 +1,4 @@
-/* Attention as its formulas state, in double: no tiles, no tricks. */
+/* Attention by its formulas, in double, without tiles. */
 #include "attn/reference.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ int att_ref_masked_by(const att_plan *plan, const att_head_view *at, int64_t q, 
     return -1;
 }
 
-/* The pair as the score sees it; of a call whose rows have not been transformed. */
+/* Returns the pair as the score sees it, for a call whose rows have not been transformed. */
 static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     return (att_pair){.size = sizeof(att_pair),
@@ -29,7 +29,7 @@ static att_pair pair_of(const att_plan *plan, const att_head_view *at, int64_t q
                       .key_dim = plan->spec.key_dim};
 }
 
-/* The pair as modifier m sees it: where it is, not what is in its query and key. */
+/* Returns the pair as modifier m sees it: its position, without its query and key. */
 static att_pair seen_by(const att_plan *plan, const att_head_view *at, int m, int64_t q, int64_t k)
 {
     return (att_pair){.size = sizeof(att_pair),
@@ -60,7 +60,7 @@ static double score(const att_plan *plan, const att_head_view *at, int64_t q, in
     return s[plan->modifiers.n];
 }
 
-/* Dropout's factor of a weight. */
+/* Returns dropout's factor of a weight. */
 static double dropout(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     if (at->dropout.threshold == 0)
@@ -96,7 +96,7 @@ double att_ref_attention_row(const att_plan *plan, const att_head_view *at, int6
     return any ? max + log(sum) : -INFINITY;
 }
 
-/* ds is the gradient of a pair's score, modified: back through the stages. */
+/* Computes the backward of the stages from ds, the gradient of a pair's modified score. */
 static void pair_backward(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k, double ds,
                           const att_ref_grads *g)
 {
@@ -130,7 +130,7 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *a
             pair_backward(plan, at, q, k, weights[k] * (dp - delta), g);
     }
     const int sink = plan->modifiers.sink >= 0 ? plan->modifiers.list[plan->modifiers.sink].param : 0;
-    if (plan->modifiers.sink >= 0 && g->dparam[sink]) { /* it has a weight, and no value */
+    if (plan->modifiers.sink >= 0 && g->dparam[sink]) { /* it has a weight but no value */
         const double lse = att_ref_attention_row(plan, at, q, NULL, NULL);
         if (lse > -INFINITY)
             g->dparam[sink][0] -= exp(att_sink_of(plan, at->param)->data[0] - lse) * delta;

@@ -1,21 +1,20 @@
-/* The definition of attention in double: what att_pair_describe tells, and what the tests hold everything else against.
+/* The definition of attention in double, which att_pair_describe reports and with which tests compare everything else.
  */
 #ifndef ATT_ATTN_REFERENCE_H
 #define ATT_ATTN_REFERENCE_H
 
 #include "attn/call/call.h"
 
-/* A view of rows of f32 that have not been transformed, one row at a time. The first of the plan's masks that leaves
- * the pair out, or -1. */
+/* These functions take a view of rows of f32 that have not been transformed, one row at a time. att_ref_masked_by
+ * returns the first of the plan's masks that excludes the pair, or -1. */
 int att_ref_masked_by(const att_plan *plan, const att_head_view *view, int64_t q, int64_t k);
-/* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. Masks are left out. */
+/* Computes s[0], the scaled score, and s[m + 1], the result of modifier m for s[m], without masks. */
 void att_ref_scores(const att_plan *plan, const att_head_view *view, int64_t q, int64_t k, double *s);
-/* weights [tk] or NULL,
- * out [value_dim] or NULL; returns the row's log-sum-exp. */
+/* Computes weights [tk] or NULL and out [value_dim] or NULL; returns the row's log-sum-exp. */
 double att_ref_attention_row(const att_plan *plan, const att_head_view *view, int64_t q, double *weights, double *out);
-/* Gradients of one row's sum(dout * out) + dlse lse: adds to dq [head_dim], dk [tk, key_dim], dv [tk, value_dim], and
- * to the parameters' dparam[i], where not NULL; weights [tk] and out [value_dim] are those of
- * the row. */
+/* Gradients of one row's sum(dout * out) + dlse lse, which are added to dq [head_dim], dk [tk, key_dim], dv [tk,
+ * value_dim], and to the parameters' dparam[i] that are not NULL; weights [tk] and out [value_dim] are those of the
+ * row. */
 typedef struct att_ref_grads {
     double *dq, *dk, *dv;
     double *dparam[ATT_MAX_PARAMS]; /* of the plan's parameters */

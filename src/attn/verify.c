@@ -1,9 +1,9 @@
-/* Do the functions of a stage agree? Its formula is the definition: what there is beside it is held against it, on
- * random tiles of odd sizes, with every instruction set of this machine. */
+/* Checks that the functions of a stage agree. Its formula is the definition, with which the other functions are
+ * compared on random tiles of odd sizes, with every instruction set of this machine. */
 #include "attn/verify.h"
 #include "simd/isa.h"
 
-/* The n-th tile of a set with this size of a query tile. */
+/* Selects the n-th tile of a set with this size of a query tile. */
 static void set_tile(att_verify_check *c, int n)
 {
     const int panel = c->kernels->q_tile;
@@ -17,7 +17,7 @@ static void set_tile(att_verify_check *c, int n)
 }
 enum { TILES = 4 };
 
-/* Stage i, 0 is the score, on one tile. */
+/* Checks stage i, where 0 is the score, on one tile. */
 static att_status check_stage(const att_plan *plan, int isa, int i, int tile)
 {
     const att_kernels *k = att_kernels_of(isa);

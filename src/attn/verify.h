@@ -1,4 +1,4 @@
-/* Inside att_verify: one stage on one instruction set, numbers at random, numbers compared. */
+/* Inside att_verify: checks one stage on one instruction set, with random numbers. */
 #ifndef ATT_ATTN_VERIFY_H
 #define ATT_ATTN_VERIFY_H
 
@@ -8,7 +8,7 @@
 
 enum { ATT_VERIFY_TQ = 90, ATT_VERIFY_TK = 300 }; /* one head's lengths */
 
-/* The next one (splitmix64). */
+/* Returns the next random number (splitmix64). */
 static inline uint64_t att_verify_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -28,7 +28,7 @@ static inline bool att_verify_agree(double got, double want, double limit)
     return got == want || fabs(got - want) <= limit || (isnan(got) && isnan(want));
 }
 
-/* The largest magnitude of the finite numbers of x [n]. */
+/* Returns the largest magnitude of the finite numbers of x [n]. */
 static inline double att_verify_largest(int64_t n, const double *x)
 {
     double largest = 0;
@@ -37,8 +37,8 @@ static inline double att_verify_largest(int64_t n, const double *x)
     return largest;
 }
 
-/* A derivative is between the differences to the left and to the right, also where there is a bend; to first order in
- * the step, and as far as the formula's own rounding, in f32 perhaps, lets one see. */
+/* Returns whether a derivative is between the differences to the left and to the right, also at a bend: to first order
+ * in the step, and within the formula's own rounding, which may be that of f32. */
 static inline bool att_verify_is_slope(double slope, double left, double right, double f)
 {
     const double largest = fmax(fabs(slope), fmax(fabs(left), fabs(right))),
@@ -46,8 +46,8 @@ static inline bool att_verify_is_slope(double slope, double left, double right, 
     return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
 }
 
-/* The head whose tiles are checked, in round 0 or 1. Its position is not 0, even if spec.align does not state one: a
- * stage must not depend on positions unless it states that it uses them. */
+/* Returns the head whose tiles are checked, in round 0 or 1. Its position is not 0, even if spec.align does not state
+ * one: a stage must not depend on positions unless it states that it uses them. */
 static inline att_head att_verify_head_at(const att_attention_spec *s, int round)
 {
     return (att_head){.head = round ? s->heads - 1 : 0,
@@ -57,12 +57,12 @@ static inline att_head att_verify_head_at(const att_attention_spec *s, int round
                       .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17};
 }
 
-enum { ATT_VERIFY_KEYS = 37, ATT_VERIFY_ANY_EXTENT = 13 }; /* of a tile, at most; what ATT_EXTENT_ANY is */
-/* What there is already where a gradient is added to; a number that has been written over shows. */
+enum { ATT_VERIFY_KEYS = 37, ATT_VERIFY_ANY_EXTENT = 13 }; /* maximum keys of a tile; the size for ATT_EXTENT_ANY */
+/* The number to which a gradient is added, so that overwriting is noticed. */
 #define ATT_VERIFY_BEFORE 3.0
 #define ATT_VERIFY_STEP 0x1p-10f /* of differences */
 
-/* The stage that is checked: a score or a modifier, the other one is NULL. */
+/* The stage to check: a score or a modifier; the other pointer is NULL. */
 typedef struct att_verify_stage {
     const char *name;
     const att_score *score;
@@ -70,28 +70,28 @@ typedef struct att_verify_stage {
     const void *user;
     const double *value; /* [2] */
 } att_verify_stage;
-/* Where the tile is that is computed. */
+/* The position of the current tile. */
 typedef struct att_verify_block {
     att_head head;
     int q0, queries, k0, keys;
     int64_t stride; /* of the tile's rows */
 } att_verify_block;
-/* What the formula of a pair is given. */
+/* The operands of a pair's formula. */
 typedef struct att_verify_operand {
     float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
     float *numbers[ATT_MAX_PARAMS];
     att_param_view param[ATT_MAX_PARAMS]; /* of these numbers */
 } att_verify_operand;
-/* What the version for tiles is given, and gives. */
+/* The operands and results of the version for tiles. */
 typedef struct att_verify_tile {
     float *packed_q;
-    float scale;                   /* of packed_q */
+    float scale;                   /* of the queries */
     float *s, *ds, *dquery, *dkey; /* as in the tiles */
-    float *given;                  /* s before, of a score ds before */
-    float *term[2], *dterm[2];     /* of rows, queries before keys */
+    float *given;                  /* s before the call; for a score, ds before the call */
+    float *term[2], *dterm[2];     /* terms of rows, queries before keys */
     float *row;                    /* [head_dim] */
 } att_verify_tile;
-/* What it should give, from formulas and derivatives; laid the same way. */
+/* The expected results, from formulas and derivatives, in the same layout. */
 typedef struct att_verify_want {
     double *s, *ds, *dquery, *dkey;
     double *grad[ATT_MAX_PARAMS], *dterm[2]; /* as operand.param[].grad and tile.dterm */
@@ -110,7 +110,7 @@ typedef struct att_verify_check {
     const char *isa;
     att_verify_stage stage;
     att_verify_block block;
-    int64_t any; /* what ATT_EXTENT_ANY is */
+    int64_t any; /* the size for ATT_EXTENT_ANY */
     uint64_t random;
     att_arena memory;
     bool out_of_memory;
@@ -121,7 +121,7 @@ typedef struct att_verify_check {
     att_verify_derivatives pair;
 } att_verify_check;
 
-/* A pair of the tile, in the order of its numbers. */
+/* A pair of the tile, in the order of memory. */
 typedef struct att_verify_position {
     int i, j;
     int64_t at; /* in s and ds */
@@ -137,18 +137,18 @@ static inline bool att_verify_next_pair(const att_verify_check *c, att_verify_po
     return p->j < c->block.keys;
 }
 
-/* Operands (verify_check.c). NULL: out of memory, and c->out_of_memory is set. */
+/* Allocates operands (verify_check.c). NULL: out of memory, and c->out_of_memory is set. */
 float *att_verify_floats(att_verify_check *c, int64_t n);
 float att_verify_uniform(att_verify_check *c);
 void att_verify_make_param(att_verify_check *c, int i, const att_param_shape *shape);
 void att_verify_make_operands(att_verify_check *c);
-/* Random gradients ds. Some are 0, and all of one key, whose row becomes NaN where spoil_key is set. */
+/* Draws random gradients ds. Some are 0, as are all of one key, whose row becomes NaN if spoil_key is set. */
 void att_verify_draw_gradients(att_verify_check *c, bool spoil_key);
-/* What functions are called with. */
+/* Returns the argument of a pair's formula. */
 att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k);
 att_score_tile att_verify_score_tile(const att_verify_check *c);
 
-/* The sentence about a difference. */
+/* Returns an error whose sentence describes a difference. */
 att_status att_verify_differ(const att_verify_check *c, const char *what, const char *where, double got,
                              const char *than, double want);
 /* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence
@@ -158,17 +158,17 @@ att_status att_verify_same_sums(const att_verify_check *c, const char *name, int
 /* Compares the numbers of the pairs of a tile; zeros: also where nothing is wanted. */
 att_status att_verify_same_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
                                 const double *want, bool zeros);
-/* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
+/* Computes the pair's derivatives, by what they add to other numbers; returns a modifier's derivative by s. */
 double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, double s);
 void att_verify_clear_pair(const att_verify_check *c);
-/* gradient [n] states how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+/* Checks gradient [n], the derivatives of the formula by x [n], operands of the pair, for some of them. */
 att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, double s, const char *by, int64_t n,
                                  float *x, const double *gradient);
 att_status att_verify_param_derivative(const att_verify_check *c, const att_pair *p, double s);
-/* A stage that does not state that it uses positions gives the same at all of them. */
+/* Checks that a stage that does not state that it uses positions has the same results at all positions. */
 att_status att_verify_positions(const att_verify_check *c, unsigned flags);
 
-/* A score; transforms: its tiles see other rows than its formula. A modifier, with its value. Mask i. */
+/* Check a score (transforms: its tiles see other rows than its formula), a modifier with its value, and mask i. */
 att_status att_verify_score(att_verify_check *c, const att_score *s, bool transforms);
 att_status att_verify_modifier(att_verify_check *c, const att_modifier *m, const double *value);
 att_status att_verify_mask(const att_plan *plan, int i);

@@ -1,4 +1,4 @@
-/* One stage on one instruction set, checked: operands at random, what functions are called with, comparisons. */
+/* Checks one stage on one instruction set: random operands, arguments of functions, comparisons. */
 #include "attn/verify.h"
 
 #include <stdio.h>
@@ -184,7 +184,7 @@ static void add(int64_t n, double x, double *y)
         y[i] += x;
 }
 
-/* To all that a pair's derivative adds to. */
+/* Sets everything that a pair's derivative adds to. */
 static void add_to_pair(const att_verify_check *c, double x)
 {
     add(c->spec->head_dim, x, c->pair.dq);
@@ -201,7 +201,7 @@ void att_verify_clear_pair(const att_verify_check *c)
         memset(c->pair.dparam[i], 0, (size_t)c->operand.param[i].count * sizeof(double));
 }
 
-/* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
+/* Computes the pair's derivatives, by what they add to other numbers; returns a modifier's derivative by s. */
 double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, double s)
 {
     double slope = 0;
@@ -215,7 +215,7 @@ double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, d
     return slope;
 }
 
-/* gradient [n] states how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+/* Checks gradient [n], the derivatives of the formula by x [n], operands of the pair, for some of them. */
 att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, double s, const char *by, int64_t n,
                                  float *x, const double *gradient)
 {
@@ -252,7 +252,7 @@ att_status att_verify_param_derivative(const att_verify_check *c, const att_pair
     return e;
 }
 
-/* Who does not state that it uses positions gives the same at all of them. */
+/* Checks that a stage that does not state that it uses positions has the same results at all positions. */
 att_status att_verify_positions(const att_verify_check *c, unsigned flags)
 {
     att_head other = c->block.head;
@@ -273,7 +273,7 @@ att_status att_verify_positions(const att_verify_check *c, unsigned flags)
     return ATT_OK;
 }
 
-/* Random gradients ds. Some are 0, and all of one key, whose row is NaN. */
+/* Draws random gradients ds. Some are 0, as are all of one key, whose row is NaN. */
 void att_verify_draw_gradients(att_verify_check *c, bool spoil_key)
 {
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)

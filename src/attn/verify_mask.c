@@ -1,9 +1,9 @@
-/* Do the functions of a mask agree with keep? */
+/* Checks that the functions of a mask agree with keep. */
 #include "attn/verify.h"
 
 #include <stdio.h>
 
-/* A mask in one place, with parameters at random. */
+/* A mask of one plan, with random parameters. */
 typedef struct check {
     att_ctx *ctx;
     const att_mask *mask;
@@ -90,7 +90,7 @@ static att_status check_span(const check *c, int64_t q0, int64_t queries)
     return ATT_OK;
 }
 
-/* Who does not state that it uses positions keeps the same pairs at all of them. */
+/* Checks that a mask that does not state that it uses positions keeps the same pairs at all positions. */
 static att_status check_positions(const check *c)
 {
     att_head other = c->at;
@@ -107,7 +107,7 @@ static att_status check_positions(const check *c)
     return ATT_OK;
 }
 
-/* Blocks of queries by blocks of keys, from every few on. */
+/* Checks blocks of queries by blocks of keys, which begin every few queries and keys. */
 static att_status check_blocks(const check *c, int64_t queries, int64_t keys)
 {
     att_status e = ATT_OK;
@@ -124,7 +124,7 @@ static att_status check_blocks(const check *c, int64_t queries, int64_t keys)
     return e;
 }
 
-/* How many numbers one head of a parameter has, and its strides. */
+/* Returns how many numbers one head of a parameter has, and its strides. */
 static int64_t lay_out(const att_attention_spec *s, const att_param_shape *shape, int64_t stride[2])
 {
     enum { ANY_EXTENT = 13 };
@@ -141,7 +141,7 @@ static int64_t lay_out(const att_attention_spec *s, const att_param_shape *shape
                                                 : size[shape->rows] * size[shape->columns];
 }
 
-/* Numbers at random, or in round 0 integers that ascend. */
+/* Makes a parameter of random numbers, or in round 0 of ascending integers. */
 static bool make_param(check *c, const att_attention_spec *s, const att_param_shape *shape, int round,
                        att_arena *memory, att_param_view *o)
 {

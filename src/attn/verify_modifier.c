@@ -1,4 +1,4 @@
-/* Does a modifier agree with its formula: its derivative and its versions for tiles? */
+/* Checks that a modifier's derivative and its versions for tiles agree with its formula. */
 #include "attn/verify.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static att_status check_modifier_tile(const att_verify_check *c)
     return att_verify_same_tile(c, "tile", c->tile.s, "but formula", c->want.s, true);
 }
 
-/* From these gradients, those of its parameters added to what was `before`. */
+/* Checks the gradients of the modifier's parameters, added to what was `before`. */
 static att_status check_modifier_sums(const att_verify_check *c, const float *grads, double before)
 {
     const att_modifier *m = c->stage.modifier;
@@ -78,7 +78,7 @@ static att_status check_modifier_back(att_verify_check *c)
             c->want.ds[p.at] = (double)c->tile.ds[p.at] * m->derivative(&pair, (double)c->tile.given[p.at],
                                                                         (double)c->tile.ds[p.at], c->want.grad);
         else
-            c->tile.given[p.at] = NAN; /* of a pair that does not attend */
+            c->tile.given[p.at] = NAN; /* the score of a pair that does not attend */
     }
     const att_status e = check_modifier_sums(c, grads, 0);
     return e ? e : check_modifier_sums(c, grads, ATT_VERIFY_BEFORE);
@@ -92,7 +92,7 @@ static att_status accepts(const att_verify_check *c, const att_modifier *m, cons
     return m->check && m->n_params ? m->check(c->ctx, value, param) : ATT_OK;
 }
 
-/* How many numbers ATT_EXTENT_ANY may be, as far as the modifier's own check states. */
+/* Finds a size for ATT_EXTENT_ANY that the modifier's own check accepts. */
 static att_status find_extent(att_verify_check *c, const att_modifier *m, const double *value)
 {
     for (c->any = ATT_VERIFY_ANY_EXTENT; c->any > 0; c->any--)

@@ -1,4 +1,4 @@
-/* Does a score agree with its formula: its derivative, its versions for tiles, on the product or not? */
+/* Checks that a score's derivative and its versions for tiles, on the product or not, agree with its formula. */
 #include "attn/verify.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const float *key_of(const att_verify_check *c, int j)
     return c->operand.key + (c->block.k0 + j) * c->spec->key_dim;
 }
 
-/* What tile and tile_back of a score on the product are given: s = q . k, and the terms of rows. */
+/* Sets the arguments of tile and tile_back of a score on the product: s = q . k, and the terms of rows. */
 static void set_products(const att_verify_check *c)
 {
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);) {
@@ -53,7 +53,7 @@ static void set_products(const att_verify_check *c)
     }
 }
 
-/* Does term_back agree with differences of term? */
+/* Checks that term_back agrees with differences of term. */
 static att_status check_term(const att_verify_check *c)
 {
     char where[64];
@@ -81,8 +81,8 @@ static att_status check_term(const att_verify_check *c)
     return ATT_OK;
 }
 
-/* The gradient of one row into c->tile.row, added to what was `before`: the products' with the rows of the other side,
- * and that of its term. */
+/* Writes the gradient of one row to c->tile.row, added to what was `before`: the product's with the rows of the other
+ * side, and that of its term. */
 static void add_row(att_verify_check *c, bool of_keys, int n, double before)
 {
     const int64_t dim = c->spec->head_dim;
@@ -92,7 +92,7 @@ static void add_row(att_verify_check *c, bool of_keys, int n, double before)
         for (int other = 0; other < (of_keys ? c->block.queries : c->block.keys); other++) {
             const int64_t at = of_keys ? n * c->block.stride + other : other * c->block.stride + n;
             const double ds = c->tile.ds[at], x = (of_keys ? query_of(c, other) : key_of(c, other))[d];
-            sum += ds == 0 ? 0 : ds * x; /* of the key of NaN */
+            sum += ds == 0 ? 0 : ds * x; /* the key with NaN */
             terms += fabs(ds * x);
         }
         c->tile.row[d] = (float)(before + sum);
@@ -143,7 +143,7 @@ static att_status check_score_tile(const att_verify_check *c)
         c->want.s[p.at] = (double)c->tile.scale * c->stage.score->formula(&pair);
     }
     att_verify_fill(ATT_VERIFY_KEYS * c->block.stride, (double)NAN,
-                    c->tile.s); /* which is written, whatever is there */
+                    c->tile.s); /* s is overwritten, whatever is there */
     if (c->stage.score->flags & ATT_STAGE_PRODUCT)
         set_products(c);
     c->stage.score->tile(&t);
@@ -152,7 +152,7 @@ static att_status check_score_tile(const att_verify_check *c)
                                 c->want.s, true);
 }
 
-/* What the derivatives of the tile's pairs add up to; of folded queries c q what arrives is dq / c. */
+/* Adds up the derivatives of the tile's pairs; for folded queries c q the gradient that arrives is dq / c. */
 static void add_up(const att_verify_check *c)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim;
@@ -172,7 +172,7 @@ static void add_up(const att_verify_check *c)
     }
 }
 
-/* Added to what was `before`. */
+/* Checks sums of a score that are added to what was `before`. */
 static att_status check_score_sums(att_verify_check *c, double before)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
@@ -187,7 +187,7 @@ static att_status check_score_sums(att_verify_check *c, double before)
         e = product_back(c, &t, before);
     else
         c->stage.score->tile_back(&t);
-    for (int64_t d = 0; d < dim; d++) /* columns after the queries may be given any value */
+    for (int64_t d = 0; d < dim; d++) /* columns after the queries may have any value */
         att_verify_fill(panel - c->block.queries, before, c->tile.dquery + d * panel + c->block.queries);
     e = e ? e : att_verify_same_sums(c, "dquery", dim * panel, c->tile.dquery, before, c->want.dquery);
     e = e ? e : att_verify_same_sums(c, "dkey", c->block.keys * key_dim, c->tile.dkey, before, c->want.dkey);
@@ -206,7 +206,7 @@ static att_status check_score_back(att_verify_check *c)
     return e ? e : check_score_sums(c, ATT_VERIFY_BEFORE);
 }
 
-/* The tiles of one with a transforms see other rows than its formula. */
+/* Checks a score. If it has transforms, its tiles see other rows than its formula. */
 att_status att_verify_score(att_verify_check *c, const att_score *s, bool transforms)
 {
     c->stage.score = s;

@@ -10,8 +10,8 @@ typedef struct att_thread_pool att_thread_pool;
 
 struct att_ctx {
     int isa;                /* index into the kernel tables */
-    int n_threads;          /* at opening: no body has a larger number, so scratch memory is for as many */
-    _Atomic uint32_t limit; /* of threads, at most n_threads: att_set_threads */
+    int n_threads;          /* at opening; bodies have smaller numbers, so scratch memory is for this many */
+    _Atomic uint32_t limit; /* number of threads, at most n_threads: att_set_threads */
     int64_t cached;         /* floats that fit in a core's L2 cache */
     int ways;               /* associativity of the L1 data cache; 0: unknown */
     att_allocator allocator;
@@ -30,7 +30,7 @@ struct att_ctx {
 /* a * b, or SIZE_MAX on overflow (which no allocation satisfies). */
 size_t att_size_mul(size_t a, size_t b);
 
-/* An arena: allocations are released together, by a mark, last in first out. Blocks never move. */
+/* An arena: releasing a mark frees all that was allocated after it, last in first out. Blocks never move. */
 typedef struct att_arena_block att_arena_block;
 typedef struct att_arena {
     att_ctx *ctx;
@@ -44,16 +44,16 @@ void *att_arena_alloc(att_arena *a, size_t bytes); /* NULL: error set */
 size_t att_arena_mark(const att_arena *a);
 void att_arena_release(att_arena *a, size_t mark); /* keeps the blocks */
 void att_arena_reset(att_arena *a);                /* merges all blocks into one of max_used bytes */
-size_t att_arena_bytes(const att_arena *a);        /* of all blocks */
-void att_arena_trim(att_arena *a);                 /* frees the blocks that nothing is allocated in */
+size_t att_arena_bytes(const att_arena *a);        /* bytes of all blocks */
+void att_arena_trim(att_arena *a);                 /* frees blocks without allocations */
 void att_arena_free(att_arena *a);
 
 /* ---- threads (pool.c) */
 
 enum { ATT_MAX_THREADS = 1024 };
 
-/* A pool of n_threads - 1 workers besides the caller, with those of the context. Idle workers spin for at most 50 us,
- * then sleep. After an error *out has still to be closed. */
+/* Opens a pool of n_threads - 1 workers besides the caller, where n_threads is the context's. Idle workers spin for at
+ * most 50 us, then sleep. After an error *out must still be closed. */
 att_status att_pool_open(att_ctx *ctx, att_thread_pool **out);
 void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* p may be NULL */
 
@@ -68,7 +68,7 @@ void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread
 /* Runs many tasks in parallel, neighbors on one thread if possible (partition.c); no order is defined. */
 void att_parallel_partition(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_t i, int thread), void *arg);
 
-/* A hint to the processor, for loops that wait for another thread. */
+/* Hints to the processor that this loop waits for another thread. */
 static inline void att_pause(void)
 {
 #if defined(__x86_64__)
@@ -83,9 +83,10 @@ static inline void att_pause(void)
 int att_os_cpu_count(void); /* by affinity and cgroup (v1, v2) quota, at least 1 */
 /* Processors allowed by the cgroup quota, rounded up; 0: no limit. /proc and /sys are read below root (normally ""). */
 int64_t att_os_cpu_quota(const char *root);
-/* Bytes that can still be allocated, by free memory and cgroup limits; 0: unknown. Reads below root, too. */
+/* Returns the bytes that can still be allocated, by free memory and cgroup limits; 0: unknown. Reads below root,
+ * too. */
 size_t att_os_memory(const char *root);
-/* Bytes of the data cache of level 1 to 3 as /sys lists it; 0: it does not. */
+/* Returns the bytes of the data cache of level 1 to 3 as /sys lists it; 0: it is not listed. */
 size_t att_os_listed_cache(const char *root, int level);
 size_t att_os_cache(int level);                     /* bytes of the data cache of level 1 to 3; 0: unknown */
 bool att_os_allow_tiles(void);                      /* enables AMX tile registers for the process; false: refused */
@@ -96,7 +97,7 @@ void att_os_free(void *p);
 void att_os_release(const void *p, size_t bytes);
 /* Starts a thread with all signals blocked; false if refused, errno has the reason. */
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
-/* Futex: sleeps while *word is `value`, may return early; wakes up to `count` sleepers. */
+/* Futex: att_os_wait sleeps while *word is `value`, but may return early; att_os_wake wakes up to `count` sleepers. */
 void att_os_wait(_Atomic uint32_t *word, uint32_t value);
 void att_os_wake(_Atomic uint32_t *word, int count);
 void att_os_yield(void); /* gives the processor to other threads */
@@ -106,9 +107,9 @@ typedef struct att_os_process {
     _Atomic bool *here; /* a page that is zeroed in a child; NULL: not supported by the system */
 } att_os_process;
 att_os_process att_os_process_here(void);
-void att_os_process_renew(att_os_process *p); /* in a child, whose threads see by it what was written before */
+void att_os_process_renew(att_os_process *p); /* for a child, whose threads then see what was written before */
 void att_os_process_forget(att_os_process *p);
-bool att_os_process_is(const att_os_process *p); /* is it the running process? takes nanoseconds */
+bool att_os_process_is(const att_os_process *p); /* whether it is the running process; takes nanoseconds */
 /* A lock for rare use; 0: unlocked. A lock that another thread held during a fork counts as unlocked in the child. */
 typedef struct att_lock {
     _Atomic uint32_t holder; /* process id */

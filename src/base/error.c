@@ -12,7 +12,7 @@ enum {
 };
 
 static _Thread_local char sentence[SENTENCE];
-static _Thread_local int number; /* errno of its reason, or 0 */
+static _Thread_local int number; /* errno of the sentence's reason, or 0 */
 
 static const struct {
     const char *name, *text;
@@ -49,12 +49,12 @@ static void truncate_at_character(char *text, size_t n)
         text[lead - 1] = '\0';
 }
 
-/* The bytes of a control character at c, zero-terminated text of UTF-8: C0, DEL, C1, line and paragraph separators,
- * marks of the direction of text; 0: it is none. */
+/* Returns the bytes of a control character at c, zero-terminated UTF-8: C0, DEL, C1, line and paragraph separators,
+ * marks of the direction of text; 0: it is not a control character. */
 static int control_bytes(const unsigned char *c)
 {
     static const struct {
-        unsigned char lead, second, first, last; /* second 0: of two bytes, the last in [first, last] */
+        unsigned char lead, second, first, last; /* second 0: two bytes, the last in [first, last] */
     } forms[] = {{0xc2, 0, 0x80, 0x9f},
                  {0xd8, 0, 0x9c, 0x9c},
                  {0xe2, 0x80, 0x8e, 0x8f},
@@ -93,7 +93,7 @@ att_status att_require(const char *function, const att_named *given, size_t n)
     return ATT_OK;
 }
 
-/* A sentence of a format; `otherwise`, if that cannot be printed. */
+/* Prints a sentence by its format, or `otherwise` if that cannot be printed. */
 static void print_sentence(char text[SENTENCE], const char *otherwise, const char *format, va_list args)
 {
     const int length = vsnprintf(text, SENTENCE, format, args);
@@ -104,7 +104,7 @@ static void print_sentence(char text[SENTENCE], const char *otherwise, const cha
     replace_controls(text);
 }
 
-/* Is this error number the reason that a sentence ends with? What an earlier call has left in errno is not. */
+/* Returns whether a sentence ends with the reason of this error number; errno may be left from an earlier call. */
 static bool is_reason(const char *text, int error)
 {
     const char *words = error ? strerror(error) : "";
@@ -114,7 +114,7 @@ static bool is_reason(const char *text, int error)
 
 att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 {
-    const int now = errno, before = number; /* the latter where the previous message is repeated */
+    const int now = errno, before = number; /* `before` if the previous message is repeated */
     if (!format)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_fail: format is NULL");
     char text[SENTENCE]; /* a copy: an argument may be the previous message */
@@ -145,7 +145,7 @@ void att_note(att_ctx *ctx, const char *format, ...)
     ctx->note(ctx->note_user, text);
 }
 
-/* The size field of an option or result struct. */
+/* Reads the size field of an option or result struct. */
 static att_status read_size(const void *of, const char *type_name, size_t *size)
 {
     memcpy(size, of, sizeof *size);

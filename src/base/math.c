@@ -142,8 +142,8 @@ double att_f64_power(double base, double p, double q)
     return exp_of((pair){y, ((a.high - back.high) - back.low + a.low + l.low * p) / q});
 }
 
-/* Argument reduction: x minus the nearest multiple of pi / 2, and the number of that multiple modulo 4. For large x,
- * whose multiple is not exact, it is applied repeatedly. */
+/* Reduces an argument: returns x minus the nearest multiple of pi / 2, and the number of that multiple modulo 4. For
+ * large x, whose multiple is not exact, the reduction is repeated. */
 static pair reduce(double x, int *quadrant)
 {
     static const double half_pi = 0x1.921fb54442d18p0, then = 0x1.1a62633145c07p-54, last = -0x1.f1976b7ed8fbcp-110;

@@ -77,7 +77,7 @@ enum { SMALLEST_BLOCK = 64 * 1024 };
 
 struct att_arena_block {
     _Alignas(ALIGNMENT) att_arena_block *next;
-    size_t size; /* of the data */
+    size_t size; /* size of the data */
     size_t start;
     _Alignas(ALIGNMENT) unsigned char data[];
 };

@@ -34,7 +34,7 @@ static bool read_text(char *text, size_t size, const char *folder, const char *n
     return n > 0;
 }
 
-/* The integer at the beginning of a file; -1 if there is none ("max"). */
+/* Returns the integer at the beginning of a file; -1 if there is none ("max"). */
 static int64_t read_number(const char *folder, const char *name)
 {
     char text[64];
@@ -42,7 +42,7 @@ static int64_t read_number(const char *folder, const char *name)
     return read_text(text, sizeof text, folder, name) && sscanf(text, "%lld", &x) == 1 ? x : -1;
 }
 
-/* The smaller of two limits; 0 means no limit. */
+/* Returns the smaller of two limits; 0 means no limit. */
 static int64_t smaller_limit(int64_t a, int64_t b) { return a && (!b || a < b) ? a : b; }
 
 typedef struct resource {
@@ -51,8 +51,8 @@ typedef struct resource {
     int64_t (*limit)(const char *folder);
 } resource;
 
-/* The smallest limit of a cgroup and its ancestors. In a container the path may be the host's and not exist; the walk
- * ends at the mount point, which is the container's group then. */
+/* Returns the smallest limit of a cgroup and its ancestors. In a container the path may be the host's and not exist;
+ * the walk ends at the mount point, which is the container's group then. */
 static int64_t limit_upwards(const resource *r, const char *mount, const char *group)
 {
     char folder[4224];
@@ -90,7 +90,7 @@ static int64_t cgroup_limit(const resource *r, const char *root)
 
 /* ---- processors */
 
-/* The CPU quota of one group, rounded up. v2: "200000 100000" or "max 100000"; v1: two files, -1: none. */
+/* Returns the CPU quota of one group, rounded up. v2: "200000 100000" or "max 100000"; v1: two files, -1: none. */
 static int64_t cpu_limit(const char *folder)
 {
     char text[64];
@@ -186,10 +186,10 @@ void att_os_release(const void *p, size_t bytes)
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;
     const uintptr_t first = (at + page - 1) / page * page, end = (at + bytes) / page * page;
     if (first < end)
-        madvise((void *)first, end - first, MADV_DONTNEED); /* where it fails, the pages stay */
+        madvise((void *)first, end - first, MADV_DONTNEED); /* if it fails, the pages stay */
 }
 
-/* The memory that one group may still allocate. v1 has a huge number for no limit. */
+/* Returns the memory that one group may still allocate. v1 has a huge number for no limit. */
 static int64_t memory_limit(const char *folder)
 {
     int64_t limit = read_number(folder, "memory.max"), used = read_number(folder, "memory.current");
@@ -256,7 +256,7 @@ void att_os_yield(void) { sched_yield(); }
 
 /* ---- processes */
 
-/* Reads a page instead of calling getpid, which takes as long as a small computation. */
+/* Identifies the process by a page instead of getpid, which takes as long as a small computation. */
 att_os_process att_os_process_here(void)
 {
     att_os_process p = {.id = getpid()};

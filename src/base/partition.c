@@ -1,7 +1,7 @@
-/* Tasks in partitions, with work stealing. Each thread has a partition of neighboring tasks of its own and does them
- * in order; then it takes tasks from the partitions of other threads, so no thread is idle while tasks are left. The
- * same thread gets the same tasks in each call, whose data may still be in its cache. Threads beyond MAX_PARTITIONS
- * share one. */
+/* Runs tasks in partitions, with work stealing. Each thread has its own partition of neighboring tasks, which it runs
+ * in order; then it steals tasks from the partitions of other threads, so no thread is idle while tasks are left. In
+ * each call a thread gets the same tasks, whose data may still be in its cache. Threads beyond MAX_PARTITIONS share a
+ * partition. */
 #include "base/base.h"
 
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ static void worker_loop(void *arg, int i, int thread)
 
 void att_parallel_partition(att_ctx *ctx, int64_t n, void (*body)(void *arg, int64_t i, int thread), void *arg)
 {
-    partition_job j; /* of partition[], only the first j.n are initialized */
+    partition_job j; /* only the first j.n elements of partition[] are initialized */
     j.body = body;
     j.arg = arg;
     const int workers = att_threads(ctx) < n ? att_threads(ctx) : (int)n;

@@ -57,8 +57,9 @@ struct att_thread_pool {
 
 /* ---- the worker loop: takes indices until none is left */
 
-static _Thread_local bool inside;                     /* this thread runs a body of a parallel call */
-static _Thread_local const volatile int *cancel_flag; /* of this thread's calls, and of the one that its body is of */
+static _Thread_local bool inside;                     /* whether this thread runs a body of a parallel call */
+static _Thread_local const volatile int *cancel_flag; /* the flag of this thread's calls, and of the call whose body it
+                                                       * runs */
 
 #if defined(__x86_64__)
 typedef unsigned fp_state;
@@ -211,7 +212,7 @@ static void *work(void *arg)
     }
 }
 
-/* Begins the state of a pool that has no workers in this process, and starts as many as the system gives. */
+/* Initializes a pool that has no workers in this process, and starts as many as the system allows. */
 static void start(att_thread_pool *p)
 {
     p->processors = att_os_cpu_count();
@@ -226,7 +227,7 @@ static void start(att_thread_pool *p)
     }
 }
 
-/* Makes workers where this process has none: it is a child, whatever the parent's threads did when it forked. */
+/* Starts workers if this process has none because it is a forked child. */
 static void renew(att_thread_pool *p)
 {
     if (att_os_process_is(&p->process))
@@ -255,7 +256,7 @@ att_status att_pool_open(att_ctx *ctx, att_thread_pool **out)
                     p->n_workers + 1, strerror(errno));
 }
 
-/* Has all workers compare their numbers with the limit. */
+/* Makes all workers compare their numbers with the limit. */
 static void compare_limit(att_thread_pool *p)
 {
     announce(p, INT_MAX);
@@ -319,7 +320,7 @@ static void host_worker_loop(void *arg, int thread)
 
 void att_parallel(att_ctx *ctx, int n, void (*body)(void *arg, int i, int thread), void *arg)
 {
-    const fp_state host = fp_enter(); /* before waiting, too: it computes with doubles */
+    const fp_state host = fp_enter(); /* also before waiting, which computes with doubles */
     const int threads = n <= 1 || inside ? 1 : att_threads(ctx);
     pool_job j = {.body = body, .arg = arg, .n = n, .cancel = cancel_flag};
     if (threads == 1) {

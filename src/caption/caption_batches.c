@@ -26,7 +26,7 @@ struct att_caption_batches {
 
 /* ---- all captions as numbers */
 
-/* How many words each caption has */
+/* Counts how many words each caption has. */
 static att_status count(att_caption_batches *b)
 {
     const att_caption_source *s = &b->source;
@@ -171,7 +171,7 @@ uint64_t att_caption_batches_sum(const att_caption_batches *b) { return b->sum; 
 
 /* ---- a batch */
 
-/* Which captions of an image: the first n of a random order, in that order */
+/* Chooses captions of an image: the first n of a random order, in that order. */
 static void choose(const att_caption_batches *b, int64_t epoch, uint32_t image, int64_t n)
 {
     const int64_t all = b->first[image + 1] - b->first[image];

@@ -29,7 +29,7 @@ typedef struct att_caption_batches att_caption_batches;
 att_status att_caption_batches_new(att_ctx *ctx, const att_caption_source *source, att_caption_batches **out);
 void att_caption_batches_free(att_caption_batches *b);
 uint64_t att_caption_batches_sum(const att_caption_batches *b); /* a checksum of all captions and names of images */
-/* The captions of images [n]. They stay until the next call. */
+/* Returns the captions of images [n]. They stay until the next call. */
 att_caption_examples att_caption_batches_get(att_caption_batches *b, int64_t epoch, const uint32_t *images, int64_t n);
 
 #endif

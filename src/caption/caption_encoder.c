@@ -109,7 +109,7 @@ static att_status check_finite(const grids *g, int64_t image, const float *x, in
     return ATT_OK;
 }
 
-/* The locations of n images without the tokens before them -> out, f16 [n, locations, hidden] */
+/* Computes the locations of n images without the tokens before them -> out, f16 [n, locations, hidden] */
 static att_status copy_locations(const grids *g, const float *tokens, int64_t n, uint16_t *out)
 {
     const att_vit_info *v = &g->e->info;

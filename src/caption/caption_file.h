@@ -29,7 +29,7 @@ att_status att_caption_file_add(att_caption_file *f, const att_where *where, int
 /* Reads COCO's JSON text. (caption_json.c) */
 att_status att_caption_file_read_coco(att_caption_file *f, const char *path, att_json_scan text);
 
-/* The text without spaces and tabs around. */
+/* Returns the text without spaces and tabs around. */
 att_byte_view att_trim(att_byte_view text);
 
 #endif

@@ -48,7 +48,7 @@ static bool find_columns(line_format *l, const att_table *t)
     return l->column[IMAGE] >= 0 && l->column[CAPTION] >= 0;
 }
 
-/* Where "#K" at the end of a name begins; NULL: there is none. */
+/* Returns where "#K" at the end of a name begins; NULL: there is none. */
 static const char *find_number(att_byte_view name)
 {
     const char *hash = memrchr(name.data, '#', name.bytes), *digit = hash;
@@ -57,7 +57,7 @@ static const char *find_number(att_byte_view name)
     return hash && digit > hash + 1 && digit == name.data + name.bytes ? hash : NULL;
 }
 
-/* Name and caption of a record without header: what is before the first tab, and all after it. */
+/* Splits a record without a header into name and caption: what is before the first tab, and all after it. */
 static void split_at_tab(const att_table *t, att_byte_view *name, att_byte_view *caption)
 {
     const att_byte_view last = t->field[t->n - 1];
@@ -65,7 +65,7 @@ static void split_at_tab(const att_table *t, att_byte_view *name, att_byte_view 
     *caption = (att_byte_view){t->field[1].data, (size_t)(last.data + last.bytes - t->field[1].data)};
 }
 
-/* The first record: finds the format, and reads a header. */
+/* Reads the first record: finds the format, and reads a header. */
 static att_status find_format(att_caption_file *f, line_format *l, att_table *t)
 {
     att_byte_view line;
@@ -141,7 +141,7 @@ static att_status read_table(att_caption_file *f, att_table *t)
 
 /* ---- a file */
 
-/* The whole file, followed by a zero byte. */
+/* Reads the whole file, followed by a zero byte. */
 static att_status read_text(att_ctx *ctx, const char *path, char **text, size_t *bytes)
 {
     att_data_file file;

@@ -71,7 +71,7 @@ void att_caption_images_free(att_caption_images *i)
 
 /* ---- grids */
 
-/* The grid of an image, as the k-th of the batch */
+/* Writes the grid of an image, as the k-th of the batch. */
 static att_status add_grid(att_caption_images *i, int part, int64_t image, int64_t k)
 {
     att_tensor from, to;

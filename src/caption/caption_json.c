@@ -26,7 +26,7 @@ static int by_id(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The whole number at `key`. */
+/* Reads the whole number at `key`. */
 static att_status read_id(const att_where *where, const json_t *entry, const char *key, int64_t *id)
 {
     const json_t *value = json_object_get(entry, key);

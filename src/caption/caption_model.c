@@ -243,7 +243,7 @@ att_image_run att_caption_grid_run(const att_caption_model *m)
                            .user = m};
 }
 
-/* The grids of images [n] -> out [n, locations, features] */
+/* Computes the grids of images [n] -> out [n, locations, features] */
 static att_status encode(const att_caption_model *m, int64_t n, const att_image *images, att_progress *p, float *out)
 {
     att_image_run r = att_caption_grid_run(m);

@@ -17,11 +17,11 @@ struct att_caption_model {
     att_image_processor_info input;       /* of its results */
 };
 
-/* An empty one, to be freed by att_caption_model_free; NULL: out of memory. */
+/* Returns an empty one, to be freed by att_caption_model_free; NULL: out of memory. */
 att_caption_model *att_caption_model_alloc(att_ctx *ctx);
 /* Numbers of a grid */
 int64_t att_caption_grid_size(const att_caption_model *m);
-/* How the encoder is applied to images */
+/* Returns how the encoder is applied to images. */
 att_image_run att_caption_grid_run(const att_caption_model *m);
 /* att_caption_encode without checks */
 att_status att_caption_grids(const att_caption_model *m, int64_t n, const att_image *images, float *out);

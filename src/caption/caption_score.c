@@ -55,8 +55,8 @@ static void texts_free(texts *x)
     att_bytes_free(&x->plain);
 }
 
-/* The log probability of a word: its logit minus the log-sum-exp of all, which is the largest logit minus the logarithm
- * of that one's probability. */
+/* Returns the log probability of a word: its logit minus the log-sum-exp of all, which is the largest logit minus the
+ * logarithm of that one's probability. */
 static double log_probability(const float *logits, const float *probability, int64_t n, int32_t word)
 {
     int64_t best = 0;
@@ -111,7 +111,7 @@ static att_status score_part(att_tape *t, const texts *x, const att_tensor *grid
     return s;
 }
 
-/* All captions of one image -> out [x->n] */
+/* Scores all captions of one image -> out [x->n] */
 static att_status score_image(att_tape *t, const texts *x, float *grid, double *out)
 {
     const att_captioner_config *c = &x->m->captioner->config;

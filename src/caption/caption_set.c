@@ -102,7 +102,7 @@ static att_status choose_listed(building *b, const att_where *where, att_byte_vi
     return e;
 }
 
-/* The images of the list, in its order. */
+/* Selects the images of the list, in its order. */
 static att_status read_list(building *b, bool *listed)
 {
     att_text_lines lines = {0};

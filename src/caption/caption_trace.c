@@ -42,7 +42,7 @@ static att_status check(const att_caption_model *m, const int32_t *words, int64_
     return ATT_OK;
 }
 
-/* The tokens of both sides and the layers; an encoder of convolutions has no attention. */
+/* Describes the tokens of both sides and the layers; a CNN as encoder has no attention. */
 static void describe(const att_caption_model *m, const int32_t *words, int64_t n, att_trace_pass *pass)
 {
     const att_captioner_config *c = &m->captioner->config;

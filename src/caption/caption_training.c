@@ -79,7 +79,7 @@ static att_var *word_prediction_loss(const att_caption_training *t, att_tape *ta
                                     ATT_OPTIONS(att_binary_cross_entropy_options, .sum = sum));
 }
 
-/* How the rows of a batch are coupled by a new network of convolutions, or by the caller's. */
+/* Returns how the rows of a batch are coupled by a new network of convolutions, or by the caller's. */
 static const att_training_coupling *coupling(const void *self)
 {
     static const att_training_coupling norm = {
@@ -104,8 +104,8 @@ static bool idle(const void *self, const char *name)
            !strncmp(name, "presence.", strlen("presence."));
 }
 
-/* The mean over words, times their number. What is added to it is a mean over captions, or images, of the whole batch,
- * times the words of the whole batch: rows have their share of it. */
+/* Computes the mean over words, times their number. What is added to it is a mean over captions, or images, of the
+ * whole batch, times the words of the whole batch: rows have their share of it. */
 static att_var *words_loss(att_caption_training *t, att_tape *tape, att_var *grids, const att_training_rows *rows,
                            att_caption_examples *e, const att_caption_examples *all)
 {
@@ -144,7 +144,8 @@ static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, 
     return words_loss(t, tape, grids, rows, &e, &all);
 }
 
-/* The decoder begins to learn when the schedule has long warmed up: it warms up once more. */
+/* Scales the learning rate: the decoder begins to be trained long after the schedule has warmed up, so it warms up
+ * again. */
 static double rate(const void *self, int64_t step, double rate)
 {
     const att_caption_training *t = self;

@@ -24,7 +24,7 @@ att_status att_caption_training_configure(void *self);
 /* Makes the model, unless it is the caller's: its words follow from the captions; and the input or the encoder of
  * images. */
 att_status att_caption_training_model(att_caption_training *t);
-/* The number of the first steps that train word prediction alone: that of a checkpoint may be any. */
+/* Returns the number of the first steps that train word prediction alone: that of a checkpoint may be any. */
 int64_t att_caption_word_prediction_steps(const att_caption_training *t);
 
 #endif

@@ -188,7 +188,7 @@ static att_status make_captioner(att_caption_training *t)
     return e;
 }
 
-/* The preprocessing of a new network of convolutions. */
+/* Makes the preprocessing of a new network of convolutions. */
 static att_status make_input(att_caption_training *t)
 {
     att_caption_model *m = t->model;
@@ -202,7 +202,7 @@ static att_status make_input(att_caption_training *t)
     return e;
 }
 
-/* The input of the model's encoder, as the training's images have it. */
+/* Makes the input of the model's encoder, as the training's images have it. */
 static att_status set_encoder(att_caption_training *t)
 {
     att_caption_encoder *v = &t->images.encoder;

@@ -56,7 +56,7 @@ static att_status caption_all(att_caption_images *i, const att_words *w, int64_t
     return e;
 }
 
-/* The texts against the captions of the first n images */
+/* Scores the texts against the captions of the first n images. */
 static att_status compare(const att_caption_images *i, int64_t n, const att_names *captions, double *cider)
 {
     const att_caption_set *set = i->set[1];

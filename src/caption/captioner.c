@@ -125,7 +125,7 @@ att_var *att_captioner_encode(att_tape *t, const att_captioner *m, att_var *imag
     return att_scope_end(t, s, att_reshape(t, x, 2, (const int64_t[]){-1, c->features}));
 }
 
-/* The mean of the locations of each image: [n * locations, any] -> [n, any] */
+/* Computes the mean of the locations of each image: [n * locations, any] -> [n, any] */
 static att_var *mean(att_tape *t, const att_captioner *m, att_var *x, int64_t n)
 {
     return att_mean(t, att_reshape(t, x, 3, (const int64_t[]){n, locations(m), -1}), 1);
@@ -187,7 +187,7 @@ static att_var *drop_locations(att_tape *t, const att_captioner *m, const att_ca
     return h;
 }
 
-/* The decoder's inputs: each caption one later, `end` first */
+/* Makes the decoder's inputs: each caption shifted by one, `end` first. */
 static void shift(const att_captioner *m, const att_caption_batch *b, int32_t *inputs)
 {
     for (int64_t k = 0; k < b->captions; k++)
@@ -201,7 +201,7 @@ typedef struct forced {
     int32_t *inputs;             /* [words]: of the decoder */
 } forced;
 
-/* The input of the output layer, [words, any]; h: the projected grids */
+/* Computes the input of the output layer, [words, any]; h: the projected grids. */
 static att_var *decode(att_tape *t, const att_captioner *m, att_var *h, const forced *f, att_var **weights)
 {
     const att_caption_batch *b = f->b;
@@ -330,7 +330,7 @@ att_status att_captioner_start(const att_captioner *m, const float *grids, int64
 
 /* ---- opening */
 
-/* A caption of one word, of a black image or a grid of zeros */
+/* Applies the model to a caption of one word, of a black image or a grid of zeros. */
 static att_var *prepare(att_tape *t, const void *model)
 {
     static const int64_t ends[] = {0, 1};

@@ -19,7 +19,7 @@ typedef struct att_captioner {
 } att_captioner;
 
 extern const att_model_kind att_captioner_kind;
-/* A new model for training, or the one of a folder for inference. Errors: as att_model_open. */
+/* Makes a new model for training, or the one of a folder for inference. Errors: as att_model_open. */
 att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_captioner **out);
 att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out);
 att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
@@ -27,7 +27,8 @@ att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, con
 /* Writes FOLDER/config.json and FOLDER/model.safetensors; creates the folder if necessary. dtype 0: f32 */
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype);
 
-/* The grids of images [n, height, width, channels] -> [n * locations, features], by the CNN. training: of batch norms.
+/* Computes the grids of images [n, height, width, channels] -> [n * locations, features], by the CNN. training: of
+ * batch norms.
  */
 att_var *att_captioner_encode(att_tape *t, const att_captioner *m, att_var *images, bool training);
 /* Is each of the commonest words in a caption of the image? grids [n * locations, features] -> logits [n, presence] */
@@ -48,15 +49,15 @@ typedef struct att_caption_batch {
                               */
     const float *lengths;    /* [captions]: words of each, for it; valid until backward has been */
 } att_caption_batch;
-/* The input of the output layer: grids [images * locations, features] -> [words, any]; the attention of each word,
- * [words, locations], if weights is not NULL, of additive attention of a trainable model only. */
+/* Computes the input of the output layer: grids [images * locations, features] -> [words, any]; the attention of each
+ * word, [words, locations], if weights is not NULL, of additive attention of a trainable model only. */
 att_var *att_captioner_states(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
                               att_var **weights);
-/* The output layer: these -> logits of all words [words, vocabulary] */
+/* Applies the output layer: these -> logits of all words [words, vocabulary] */
 att_var *att_captioner_output(att_tape *t, const att_captioner *m, att_var *x);
 /* Both */
 att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b);
-/* The mean cross entropy of all words but unknown ones, and what doubly_stochastic adds -> [1] */
+/* Computes the mean cross entropy of all words but unknown ones, and what doubly_stochastic adds -> [1] */
 att_var *att_captioner_loss(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b);
 
 /* Begins to decode captions of n images from their grids [n * locations, features], which it copies. After an error

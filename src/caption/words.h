@@ -28,8 +28,8 @@ static inline int32_t att_words_unknown(const att_words *w) { return (int32_t)at
 static inline int32_t att_words_end(const att_words *w) { return att_words_unknown(w) + 1; }
 static inline int64_t att_words_size(const att_words *w) { return att_ids_count(&w->words) + 2; }
 
-/* The words counted min_count times or more, by falling count, equal ones by their bytes; of them the first `max`, or
- * all if that is 0. Error: none. w must be freed after an error, too. */
+/* Selects the words counted min_count times or more, by falling count, equal ones by their bytes; of them the first
+ * `max`, or all if that is 0. Error: none. w must be freed after an error, too. */
 att_status att_words_make(att_words *w, const att_word_counts *counts, int64_t min_count, int64_t max);
 /* Writes and reads FOLDER/words.json: {"words": ["a", "in", ...], "min_count": 3}. Errors: not what att_plain_words
  * would make; a word twice, or none. w must be freed after an error, too. */
@@ -37,14 +37,14 @@ att_status att_words_write(const att_words *w, const char *folder);
 att_status att_words_read(att_words *w, att_ctx *ctx, const char *folder);
 void att_words_free(att_words *w);
 
-/* The words of a text as att_plain_words makes it, without <end> -> ids [room]; returns their number, which may be more
- * than room. A word that the vocabulary does not have is <unk>. */
+/* Writes the words of a text as att_plain_words makes it, without <end> -> ids [room]; returns their number, which may
+ * be more than room. A word that the vocabulary does not have is <unk>. */
 int64_t att_words_encode(const att_words *w, const char *text, int32_t *ids, int64_t room);
 /* Adds the words of ids [n], one space between them, up to <end> and without <unk>. Error: an id that is out of range.
  */
 att_status att_words_decode(const att_words *w, const int32_t *ids, int64_t n, att_bytes *text);
-/* The first words that are not among the most frequent English ones without a meaning of their own ("the", "with") ->
- * ids [room]; returns their number. */
+/* Writes the first words that are not among the most frequent English ones without a meaning of their own ("the",
+ * "with") -> ids [room]; returns their number. */
 int64_t att_words_content(const att_words *w, int32_t *ids, int64_t room);
 
 #endif

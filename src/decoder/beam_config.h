@@ -17,7 +17,7 @@ typedef struct att_generation {
  * is an error that names the file, the setting and its value. */
 att_status att_generation_read(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m,
                                att_generation *out);
-/* The default: greedy search without <pad>; eos is forced at the maximum length. */
+/* Returns the default: greedy search without <pad>; eos is forced at the maximum length. */
 void att_generation_greedy(const att_encoder_decoder_info *m, att_generation *out);
 /* Writes FOLDER/generation_config.json with this beam size; <pad> is never generated, and probabilities are normalized
  * without it, as in training. */

@@ -68,7 +68,7 @@ static bool is_forced(const state *s, int64_t row) { return s->steps < prefix_of
 
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
-/* The tokens that must not follow */
+/* Returns the tokens that must not follow. */
 static att_excluded_columns except(const state *s)
 {
     att_excluded_columns e = {
@@ -98,7 +98,7 @@ static int32_t forced_token(const state *s, int64_t row)
                              : s->search->end;
 }
 
-/* Whether any row has a choice */
+/* Returns whether any row has a choice. */
 static bool must_rank(const state *s)
 {
     int64_t r = 0;
@@ -133,7 +133,7 @@ static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_line
 
 /* ---- finished hypotheses */
 
-/* The tokens of a hypothesis, by following the back pointers. */
+/* Returns the tokens of a hypothesis, by following the back pointers. */
 static int32_t *trace_back(const state *s, const hypothesis *h, int64_t *count)
 {
     const bool ends = h->token == s->search->end;
@@ -212,7 +212,7 @@ static att_status extend(state *s, int64_t first, int64_t last, int64_t *count)
     return ATT_OK;
 }
 
-/* All sentences; s->next then has the next rows, n in all. */
+/* Processes all sentences; s->next then has the next rows, n in all. */
 static att_status extend_all(state *s, int64_t *n)
 {
     att_status e = ATT_OK;

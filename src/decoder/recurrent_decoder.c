@@ -173,7 +173,7 @@ static att_var *attend(att_tape *t, const att_recurrent_decoder *d, const att_de
     return att_slice(t, c, 1, 0, d->config.units);
 }
 
-/* The context of additive attention, whose query is the state before the token. */
+/* Computes the context of additive attention, whose query is the state before the token. */
 static att_var *attend_before(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,
                               const att_decoder_targets *x, att_var *state)
 {
@@ -261,7 +261,7 @@ static bool steps_new(att_tape *t, att_ctx *ctx, int64_t sources, const att_deco
     return true;
 }
 
-/* The initial states of targets, which are those of their sources: state [layers] */
+/* Sets the initial states of targets to those of their sources: state [layers]. */
 static void first_states(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source, steps *s,
                          att_recurrent_state *state)
 {
@@ -338,7 +338,7 @@ static att_var *decode_in_steps(att_tape *t, const att_recurrent_decoder *d, con
     return att_gather(t, att_concat(t, (int)i, s->results, 0), s->order, done);
 }
 
-/* All tokens at once: tokens of a source are in a row. */
+/* Computes all tokens at once: tokens of a source are consecutive rows. */
 static att_var *decode_together(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source, steps *s,
                                 att_var *y, att_recurrent_state *state)
 {

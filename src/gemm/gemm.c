@@ -1,4 +1,4 @@
-/* Matrix products: which rows and panels a task has. */
+/* Matrix products, divided into tasks of rows and panels. */
 #include "gemm/gemm.h"
 
 #include <stdatomic.h>
@@ -8,7 +8,7 @@ typedef struct gemm_job {
     att_gemm_args args;
     int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
     int64_t n_panels, groups; /* panels of B, and tasks over panels */
-    int64_t unit, n_units;    /* panels that one register tile takes, and how many such units */
+    int64_t unit, n_units;    /* panels of one register tile, and the number of such units */
 } gemm_job;
 
 typedef struct pack_job {
@@ -18,7 +18,7 @@ typedef struct pack_job {
     const uint16_t *codes; /* instead of b, or NULL */
     int64_t stride_n, stride_k, n_panels, tasks;
     void *packed;
-    att_ctx *ctx; /* whose cancelling stops it, or NULL */
+    att_ctx *ctx; /* context whose cancel flag stops the product, or NULL */
     atomic_bool stopped;
 } pack_job;
 
@@ -43,7 +43,7 @@ static void pack_task(void *arg, int i, int thread)
 
 static bool pack_all(att_ctx *ctx, pack_job *j)
 {
-    enum { TASK = 1 << 20 }; /* numbers; after each a call may stop */
+    enum { TASK = 1 << 20 }; /* numbers; a call may stop after each task */
     j->kernels = att_kernels_of(ctx->isa);
     j->n_panels = att_ceil_div(j->n, j->kernels->nr);
     j->tasks = att_min(j->n_panels, att_max(4 * att_threads(ctx), att_ceil_div(j->n * j->k, TASK)));
@@ -91,10 +91,10 @@ static void gemm_task(void *arg, int64_t i, int thread)
     j->kernels->gemm.run(&part);
 }
 
-/* Partitions the product into tasks of some rows by some panels. One thread takes rows that stay in its cache beside
- * what is written, and all panels. Several threads take few rows by some panels each, a few tasks for each thread: with
- * fewer tasks the slowest thread decides, with more the same panels are read more often; and no more panels than stay
- * in the cache over all rows. */
+/* Partitions the product into tasks of some rows by some panels. A single thread has tasks of all panels by rows that
+ * stay in its cache beside what is written. Several threads have a few tasks each, of few rows by some panels, which
+ * stay in the cache for all rows: with fewer tasks the slowest thread decides the time, with more the same panels are
+ * read more often. */
 static void partition(const att_ctx *ctx, gemm_job *j)
 {
     enum { MIN_ROWS = 96, MANY_ROWS = 256, TASKS_PER_THREAD = 32 };
@@ -102,14 +102,15 @@ static void partition(const att_ctx *ctx, gemm_job *j)
     const int64_t threads = att_threads(ctx), panel = j->kernels->nr;
     const int64_t fit = ctx->cached * 3 / 8 / att_max(1, att_min(g->k, ATT_GEMM_DEPTH));
     j->row_tasks = att_ceil_div(g->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), MIN_ROWS) : MIN_ROWS);
-    j->rows = att_round_up(att_ceil_div(g->m, j->row_tasks), j->kernels->mr); /* even, and whole tiles */
+    j->rows = att_round_up(att_ceil_div(g->m, j->row_tasks), j->kernels->mr); /* rows of even size, in whole tiles */
     j->row_tasks = att_ceil_div(g->m, j->rows);
     j->n_panels = att_ceil_div(g->n, panel);
     j->unit = j->kernels->gemm.panels_per_tile(att_min(j->rows, g->m));
     j->n_units = att_ceil_div(j->n_panels, j->unit);
     const int64_t tasks = threads == 1 ? 1 : att_ceil_div(threads * TASKS_PER_THREAD, j->row_tasks);
     const int64_t cached = att_ceil_div(j->n_panels * panel * g->k, ctx->cached * 3 / 4);
-    j->groups = att_min(att_round_up(att_max(tasks, cached), threads), j->n_units); /* as many for each thread */
+    j->groups = att_min(att_round_up(att_max(tasks, cached), threads), j->n_units); /* the same number for each
+                                                                                     * thread */
 }
 
 void att_gemm(att_ctx *ctx, const att_gemm_args *args)

@@ -6,22 +6,22 @@
 #include "kernel/kernel.h"
 #include "util/util.h"
 
-/* Floats that B [n, k] takes when packed into panels for the context's instruction set (SIZE_MAX: overflow). */
+/* Returns the floats of B [n, k] packed into panels for the context's instruction set (SIZE_MAX: overflow). */
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k);
 
-/* B [n, k], element (j, p) at b[j * stride_n + p * stride_k] -> packed [ceil(n / panel)][k][panel]. */
+/* Packs B [n, k], element (j, p) at b[j * stride_n + p * stride_k] -> packed [ceil(n / panel)][k][panel]. */
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                    float *packed);
-/* Packs weights as att_gemm_pack does, floats or 16-bit codes (f16 or bf16), and can be cancelled, as they may be many:
- * false if the call was cancelled. */
+/* Packs weights as att_gemm_pack does, floats or 16-bit codes (f16 or bf16). It can be cancelled, because there may be
+ * many; false: the call was cancelled. */
 bool att_gemm_pack_weights(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                            float *packed);
 bool att_gemm_pack_codes(att_ctx *ctx, int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k,
                          uint16_t *packed);
 
-/* c [m, n] = epilogue(a [m, k] B^T), all panels of B (first and last are not used). Each element is one ascending chain
- * over k, begun at what it was if epilogue->add, so a row's bits depend neither on m nor on the number of threads.
- * k = 0 gives epilogue(0). */
+/* Computes c [m, n] = epilogue(a [m, k] B^T), with all panels of B (first and last are not used). Each element is one
+ * ascending chain over k, which begins with the old element if epilogue->add, so a row's bits depend neither on m nor
+ * on the number of threads. k = 0 gives epilogue(0). */
 void att_gemm(att_ctx *ctx, const att_gemm_args *args);
 
 /* A matrix in any layout: element (i, j) is x[i * row + j * column]. */
@@ -29,7 +29,7 @@ typedef struct att_matrix {
     const float *x;
     int64_t row, column;
 } att_matrix;
-/* c [m, n] = or += a [m, k] b [k, n] (product.c). Chains and bits are those of att_gemm. */
+/* A product c [m, n] = or += a [m, k] b [k, n] (product.c). Chains and bits are those of att_gemm. */
 typedef struct att_matmul_args {
     int64_t m, n, k;
     att_matrix a, b;
@@ -41,10 +41,10 @@ typedef struct att_matmul_args {
 size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *args);
 void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratch);
 
-/* c [m, n] = epilogue(a [m, k] B^T), where rows of B are quantized blocks and a's become so: see kernel/quantized.c. A
- * row's bits depend neither on m nor on the number of threads. (quantized.c) */
+/* A product c [m, n] = epilogue(a [m, k] B^T), where rows of B are quantized blocks and rows of a are quantized for it:
+ * see kernel/quantized.c. A row's bits depend neither on m nor on the number of threads. (quantized.c) */
 typedef struct att_quantized_product {
-    int64_t m, n, k; /* k is in whole blocks */
+    int64_t m, n, k; /* k is a multiple of the block size */
     const float *a;  /* [m, k] */
     int type;        /* att_dtype of B */
     const void *b;   /* [n] rows of blocks */

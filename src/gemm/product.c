@@ -1,11 +1,11 @@
-/* Products of matrices in any layout. The operand whose layout the kernel does not read is copied: B into panels, A,
- * where its columns are not contiguous, band by band into rows. */
+/* Products of matrices in any layout. Operands that the kernel cannot read are copied: B into panels, and A, if its
+ * columns are not contiguous, band by band into rows. */
 #include "gemm/gemm.h"
 
 enum {
-    BAND = 1024, /* rows of A that are copied at a time: scratch memory is that of a band */
+    BAND = 1024, /* rows of A that are copied at a time, into scratch memory of one band */
     GAP = 16,    /* numbers between copied rows, so that they do not all map to the same set of a cache */
-    TASK = 64    /* rows of a task that copies */
+    TASK = 64    /* rows that one task copies */
 };
 
 typedef struct copy_job {

@@ -1,4 +1,4 @@
-/* Products with quantized matrices: rows of A are quantized, then tasks have some rows by some panels of B. */
+/* Products with quantized matrices: rows of A are quantized first; then each task has some rows by some panels of B. */
 #include "gemm/gemm.h"
 
 typedef struct rows_job {

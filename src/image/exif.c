@@ -14,7 +14,7 @@ typedef struct tiff {
 /* Do n bytes at an offset lie in the data? */
 static bool has(const tiff *t, size_t at, size_t n) { return at <= t->bytes && t->bytes - at >= n; }
 
-/* The number of n bytes at an offset; 0 where the data ends before. */
+/* Returns the number of n bytes at an offset; 0 where the data ends before. */
 static uint64_t number(const tiff *t, size_t at, size_t n)
 {
     uint64_t x = 0;
@@ -53,8 +53,8 @@ static const struct {
              [11] = {4, fraction}, [12] = {8, fraction}, [13] = {4, whole}, [16] = {8, whole}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* The first number of the entry, whose values are in it if they fit, else at an offset: 1 to 8, else 1. 0: there is
- * none, or the data ends before. */
+/* Returns the first number of the entry, whose values are in it if they fit, else at an offset: 1 to 8, else 1. 0:
+ * there is none, or the data ends before. */
 static int read_orientation(const tiff *t, size_t entry, size_t type)
 {
     const uint64_t count = number(t, entry + 4, 4), n = types[type].bytes;

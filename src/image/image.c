@@ -71,7 +71,8 @@ static att_status refused(const att_image_file *f, int format)
 
 /* ---- for the decoders */
 
-/* An image may be in memory twice: as it is stored and upright, or as the numbers of its format and as pixels. */
+/* An image may be in memory twice: as it is stored and upright, or as the numbers of its format and as
+ * pixels. */
 static int64_t max_bytes(const att_image_file *f)
 {
     enum { BYTES = 2 * 3, CONSTANT = 1 << 20 };

@@ -33,10 +33,10 @@ att_status att_image_file_check(const att_image_file *f, const att_image *image,
 /* Fails with "PATH: the FORMAT file is truncated". */
 att_status att_image_truncated(const att_image_file *f, const char *format);
 
-/* The orientation in EXIF data, which is a TIFF file: 1 to 8, 1 for any other value; 0 where it has none, as in no
- * data. */
+/* Returns the orientation in EXIF data, which is a TIFF file: 1 to 8, 1 for any other value; 0 where it has none, as in
+ * no data. */
 int att_exif_orientation(att_byte_view exif);
-/* The orientation in an XMP packet: tiff:Orientation, as an attribute or an element. */
+/* Returns the orientation in an XMP packet: tiff:Orientation, as an attribute or an element. */
 int att_xmp_orientation(att_byte_view xmp);
 /* What EXIF data states, or XMP where it has no orientation, as by Pillow: 1 to 8; 1 where there is none in either. */
 int att_image_orientation(att_byte_view exif, att_byte_view xmp);

@@ -97,7 +97,7 @@ static void read_header(reader *r)
     read_orientation(r);
 }
 
-/* Bytes of the coefficients of a file in several scans, which are in memory all at once. */
+/* Returns the bytes of the coefficients of a file in several scans, which are in memory all at once. */
 static int64_t coefficient_bytes(reader *r)
 {
     int64_t blocks = 0;

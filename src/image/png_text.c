@@ -28,13 +28,13 @@ static const struct {
                           {"XML:com.adobe.xmp", false, false, att_xmp_orientation},
                           {"Raw profile type xmp", true, false, att_xmp_orientation}};
 
-/* The view after the first n bytes; empty where it has fewer. */
+/* Returns the view after the first n bytes; empty where it has fewer. */
 static att_byte_view skip(att_byte_view v, size_t n)
 {
     return v.bytes > n ? (att_byte_view){v.data + n, v.bytes - n} : (att_byte_view){0};
 }
 
-/* The view after the first byte of this value. */
+/* Returns the view after the first byte of this value. */
 static att_byte_view skip_past(att_byte_view v, char c)
 {
     const char *at = v.bytes > 0 ? memchr(v.data, c, v.bytes) : NULL;

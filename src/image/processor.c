@@ -79,7 +79,7 @@ static att_status resize(const att_image_processor *p, const att_image *image, a
     return att_image_resize(p->ctx, image, to.height, to.width, p->config.info.filter, out);
 }
 
-/* Where a crop of `size` pixels of `from` begins; negative: it begins with zeros. */
+/* Returns where a crop of `size` pixels of `from` begins; negative: it begins with zeros. */
 static int64_t offset(int64_t from, int64_t size, bool rounds)
 {
     const int64_t twice = from - size, floored = (twice - (twice & 1)) / 2;

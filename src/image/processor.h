@@ -25,7 +25,7 @@ att_status att_image_processor_config_read(att_ctx *ctx, const char *folder, att
  * settings have the decimal numbers that were meant: 0.1307, not the nearest float. */
 att_status att_image_processor_write(att_ctx *ctx, const char *folder, const att_image_processor_config *config);
 
-/* A processor of these settings */
+/* Makes a processor of these settings. */
 att_status att_image_processor_make(att_ctx *ctx, const att_image_processor_config *config, att_image_processor **out);
 /* Normalizes a result of att_image_processor_crop -> out [height, width, channels]. */
 void att_image_processor_normalize(const att_image_processor *p, const att_image *seen, float *out);

@@ -59,7 +59,7 @@ static int number_of_filter(att_image_filter filter)
 
 /* ---- lists of numbers */
 
-/* A list of `n` numbers in [min, max] -> out; false: it is not such a list. */
+/* Reads a list of `n` numbers in [min, max] -> out; false: it is not such a list. */
 static bool read_numbers(const json_t *list, size_t n, double min, double max, double *out)
 {
     bool good = json_array_size(list) == n;
@@ -126,7 +126,7 @@ static const class_defaults classes[] = {
 };
 enum { N_CLASSES = sizeof classes / sizeof classes[0] };
 
-/* The oldest files name no class: that of the model. */
+/* Returns the defaults of a model's class: the oldest files do not name a class. */
 static const class_defaults *class_of_model(att_settings *s, const char *folder)
 {
     att_settings model;
@@ -189,7 +189,7 @@ static att_image_size read_size_object(att_settings *s, const char *key)
     return size;
 }
 
-/* An object, a number, or [height, width] */
+/* Reads an object, a number, or [height, width] */
 static att_image_size read_size(att_settings *s, const char *key, att_image_size otherwise, bool square)
 {
     const json_t *value = att_settings_get(s, key);
@@ -271,7 +271,8 @@ static void read_input_size(att_settings *s, att_image_processor_info *info)
                           s->within, (int)size[0], (int)info->channels);
 }
 
-/* As timm's transform for evaluation: resized by 1 / crop_pct more than needed, then cropped. */
+/* Reads settings as timm's transform for evaluation does: images are resized by 1 / crop_pct more than needed, then
+ * cropped. */
 static void read_timm(att_settings *s, att_image_processor_config *c)
 {
     const bool nested = att_settings_has(s, "pretrained_cfg"); /* the oldest folders have everything at the top */
@@ -339,7 +340,7 @@ att_status att_image_processor_config_read(att_ctx *ctx, const char *folder, att
 
 /* ---- writing */
 
-/* The shortest decimal number that is read back as this float. */
+/* Returns the shortest decimal number that is read back as this float. */
 static json_t *number(float x)
 {
     char text[32];

@@ -61,7 +61,7 @@ static void axis_free(att_ctx *ctx, axis *a)
     att_free(ctx, a->exact);
 }
 
-/* The weights of pixel i of the result, normalized, become those of number `to` in the group. */
+/* Computes the normalized weights of pixel i of the result, and stores them as weights number `to` in the group. */
 static void set_weights(const axis *a, int64_t i, int64_t to)
 {
     const double scale = (double)a->from_size / (double)a->size, stretch = fmax(scale, 1);
@@ -81,7 +81,7 @@ static void set_weights(const axis *a, int64_t i, int64_t to)
     a->count[to] = count;
 }
 
-/* The weights of the group of pixels from `begin` on; returns how many these are. */
+/* Computes the weights of the group of pixels from `begin` on; returns how many these are. */
 static int64_t set_group(const axis *a, int64_t begin)
 {
     const int64_t n = att_min(a->group, a->size - begin);

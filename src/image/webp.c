@@ -10,7 +10,7 @@
 
 enum { HEADER_BYTES = 12, CHUNK_HEADER_BYTES = 8 };
 
-/* The data of the first chunk of this name; data NULL: there is none. */
+/* Returns the data of the first chunk of this name; data NULL: there is none. */
 static att_byte_view find_chunk(const att_image_file *f, const char *name)
 {
     const char *data = (const char *)f->data;
@@ -57,7 +57,8 @@ static att_status decode_to(const att_image_file *f, att_byte_view image, att_im
     return s ? refused(f, s) : ATT_OK;
 }
 
-/* The first frame of an animation, which may be a part of the canvas; what is around it is transparent black. */
+/* Decodes the first frame of an animation, which may be a part of the canvas; what is around it is transparent
+ * black. */
 static att_status decode_frame(const att_image_file *f, att_image *out)
 {
     enum { FRAME_HEADER_BYTES = 16 };
@@ -77,8 +78,8 @@ static att_status decode_frame(const att_image_file *f, att_image *out)
     return decode_to(f, image, out, top, left);
 }
 
-/* Bytes that libwebp needs besides the pixels: a lossless image, as which alpha is stored, too, has 4 bytes a pixel,
- * and alpha another one; a lossy one has a few rows. */
+/* Returns the bytes that libwebp needs besides the pixels: a lossless image, as which alpha is stored, too, has 4 bytes
+ * a pixel, and alpha another one; a lossy one has a few rows. */
 static int64_t bytes_besides(const WebPBitstreamFeatures *x)
 {
     enum { LOSSY = 1 };

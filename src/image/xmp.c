@@ -10,7 +10,7 @@ static const char *skip_spaces(const char *at, const char *end)
     return at;
 }
 
-/* The number that follows the name at `at`: ="6", ='6' or >6, with or without spaces. -1: there is none. */
+/* Returns the number that follows the name at `at`: ="6", ='6' or >6, with or without spaces. -1: there is none. */
 static int read_value(const char *at, const char *end)
 {
     enum { TOO_LARGE = 99 };

@@ -34,7 +34,7 @@ void att_remove_unfinished(const char *path)
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    /* A writer holds a lock. Another one may have begun a new file of this name after the open. */
+    /* A writer holds a lock on its file. Another writer may have begun a new file of this name after the open. */
     if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && att_file_has_name(fd, path))
         unlink(path);
     close(fd);
@@ -46,13 +46,13 @@ static int open_unfinished(const char *path, mode_t mode)
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return -1;
-    /* Without lock support in the file system, no other process removes it either. */
+    /* If the file system does not support locks, no other process removes the file either. */
     const bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
     errno = 0;
     if (!lost && att_file_has_name(fd, path))
         return fd;
-    /* Another process has removed it before it was locked (and may have created its own of this name), or its name
-     * could not be checked: then no other process knows of the file. */
+    /* Another process has removed the file before it was locked (and may have created its own of this name), or the
+     * name could not be checked; then no other process knows of the file. */
     const int failed = errno == ENOENT ? 0 : errno;
     if (failed)
         unlink(path);
@@ -61,7 +61,8 @@ static int open_unfinished(const char *path, mode_t mode)
     return -1;
 }
 
-/* The i-th temporary name. A name at the length limit of file systems is truncated to leave room for the suffix. */
+/* Makes the i-th temporary name. A name at the length limit of file systems is truncated to leave room for the
+ * suffix. */
 static bool name_beside(att_replace *r, int i)
 {
     const char *slash = strrchr(r->target, '/'), *name = slash ? slash + 1 : r->target;
@@ -136,8 +137,8 @@ void att_replace_write(att_replace *r, const void *data, size_t bytes)
 
 /* ---- replacing */
 
-/* A rename is durable once the folder is synced. Returns -1 without an error if the folder is writable but not
- * readable. */
+/* Opens the folder, because a rename is durable only once it is synced. Returns -1 without an error if the folder is
+ * writable but not readable. */
 static int open_folder(att_replace *r)
 {
     char folder[ATT_MAX_PATH];

@@ -33,7 +33,7 @@ void att_replace_fail(att_replace *r, att_status status, const char *why);
 att_status att_replace_commit(att_replace *r);
 /* Removes a temporary file of a process that has ended. */
 void att_remove_unfinished(const char *path);
-/* Is the open file fd the one that has this name now? A file that was opened and then locked may have been renamed or
+/* Returns whether the open file fd has this name now. A file that was opened and then locked may have been renamed or
  * removed in between. */
 bool att_file_has_name(int fd, const char *path);
 

@@ -19,7 +19,7 @@ void att_bytes_add_number(att_bytes *b, uint64_t x, size_t bytes);
 bool att_bytes_reserve(att_bytes *b, size_t more);
 void att_bytes_free(att_bytes *b);
 
-/* The number in data [bytes], least significant byte first. */
+/* Returns the number in data [bytes], least significant byte first. */
 static inline uint64_t att_read_number(const void *data, size_t bytes)
 {
     uint64_t x = 0;

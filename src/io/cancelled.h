@@ -4,7 +4,7 @@
 
 #include "attend_util.h"
 
-/* ATT_ERR_CANCELLED where the thread's call was cancelled; what: "att_cider", or a file */
+/* Returns ATT_ERR_CANCELLED if the thread's call was cancelled; what: "att_cider", or a file. */
 static inline att_status att_check_cancelled(att_ctx *ctx, const char *what)
 {
     return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "%s: cancelled", what) : ATT_OK;

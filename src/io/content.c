@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Besides those of att_foreign_of. */
+/* Formats in addition to those of att_foreign_of. */
 static const struct {
     size_t at, bytes;
     const char *magic, *name;
@@ -28,7 +28,8 @@ static const struct {
     {0, 3, "\xff\xd8\xff", "a JPEG image"},
 };
 
-/* Pages begin so, after blanks, in letters of either case; a server may send its refusal instead of a file. */
+/* Beginnings of web pages, after blanks, in letters of either case: a server may send an error page instead of a
+ * file. */
 static const struct {
     const char *begin, *name;
 } pages[] = {
@@ -75,7 +76,7 @@ att_content att_content_of(const void *data, size_t bytes)
             !memcmp((const char *)data + contents[i].at, contents[i].magic, contents[i].bytes))
             return content(contents[i].name, "", "");
     const att_foreign *f = bytes ? att_foreign_of(data, bytes) : NULL;
-    if (f && f->bytes) /* not guessed from zero bytes, which files of numbers have */
+    if (f && f->bytes) /* known by its bytes, not guessed from zero bytes, which files of numbers have, too */
         return content(f->kind, f->command ? "; " : "", f->command ? f->command : "");
     const char *page = page_name(data, bytes);
     return content(page ? page : "", "", "");

@@ -1,18 +1,18 @@
-/* What a file is that was saved instead of another: a pointer to it, a web page, an archive. */
+/* Recognizes files that were saved instead of the intended ones: a pointer to it, a web page, an archive. */
 #ifndef ATT_IO_CONTENT_H
 #define ATT_IO_CONTENT_H
 
 #include "attend_util.h"
 
-/* Error: the file, whose first bytes are data [bytes], is a pointer of Git LFS. The message states how to get the file.
- * ctx or NULL. */
+/* Returns an error if the file, whose first bytes are data [bytes], is a pointer of Git LFS. The message states how to
+ * get the file. ctx or NULL. */
 att_status att_refuse_pointer(att_ctx *ctx, const char *path, const void *data, size_t bytes);
-/* What a file is that begins so: "a web page (HTML); download the file itself"; "": not known. */
+/* Describes a file by its first bytes: "a web page (HTML); download the file itself"; "": not known. */
 typedef struct att_content {
     char text[160];
 } att_content;
 att_content att_content_of(const void *data, size_t bytes);
-/* Error: it is known, and is not settings, a tokenizer or a template. */
+/* Returns an error if the file is known to be something else than settings, a tokenizer or a template. */
 att_status att_refuse_content(att_ctx *ctx, const char *path, const void *data, size_t bytes);
 
 #endif

@@ -13,8 +13,8 @@ typedef struct narrow {
     int step;           /* bytes from one code to the next that may be infinite: of a number, or of a block's d */
     unsigned exponent;  /* bits of a code, all set if it is not finite */
     double largest;     /* number */
-    double limit;       /* what is not below it becomes infinite */
-    const char *others; /* types with a larger one */
+    double limit;       /* numbers from this one on become infinite */
+    const char *others; /* types with a larger range */
 } narrow;
 
 static const narrow narrows[] = {{ATT_F16, "f16", 2, 0x7C00, 65504, 65520, "bf16 or f32"},
@@ -38,7 +38,8 @@ static bool has_infinite(const narrow *n, const char *codes, int64_t bytes)
     return found;
 }
 
-/* The error of the first of numbers x [count] that n does not have; ATT_OK: all were not finite before, either. */
+/* Returns an error for the first of numbers x [count] that is too large for n; ATT_OK: infinite ones were not finite
+ * before, either. */
 static att_status name_number(att_ctx *ctx, const narrow *n, const char *where, const char *verb, const float *x,
                               int64_t count)
 {

@@ -47,14 +47,15 @@ int att_open_file(const char *path, struct stat *is)
     return -1;
 }
 
-/* Is it a symbolic link to nothing? Folders of a cache are full of links, whose targets a copy may lack. */
+/* Returns whether a path is a symbolic link to nothing. Folders of a cache have many links, whose targets a copy may
+ * lack. */
 static bool is_dangling(const char *path)
 {
     struct stat is;
     return lstat(path, &is) == 0 && S_ISLNK(is.st_mode) && stat(path, &is) != 0;
 }
 
-/* errno is that of att_open_file. */
+/* Returns the error of a file that att_open_file could not open; errno has the reason. */
 static att_status refused(att_ctx *ctx, const char *path)
 {
     if (errno == ENOENT && is_dangling(path))
@@ -63,14 +64,14 @@ static att_status refused(att_ctx *ctx, const char *path)
     return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-/* The error about a file that was asked for and does not exist. */
+/* Returns the error about a required file that does not exist. */
 static att_status missing(att_ctx *ctx, const char *path)
 {
     return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(ENOENT));
 }
 
-/* Reads at most `bytes` -> *got; an error if the file cannot be read. Cancelling ends the opening of a model whose
- * files are copied, and nothing else: a training that was cancelled still reads what it then writes. */
+/* Reads at most `bytes` -> *got; an error if the file cannot be read. Cancelling stops it only while a model is opened
+ * whose files are copied: a cancelled training must still read the files that it then writes. */
 static att_status read_bytes(att_ctx *ctx, const char *path, int fd, char *to, size_t bytes, size_t *got)
 {
     enum { CHUNK = 16 << 20 }; /* at most this much is read after a cancellation */
@@ -168,7 +169,7 @@ att_memory att_file_data_memory(const att_file_data *d, const void *p)
 
 /* ---- texts */
 
-/* Without its byte order mark, which is not part of the text */
+/* Removes the byte order mark, which is not part of the text. */
 static void end_text(att_text_file *f)
 {
     const size_t mark = att_find_text_start(f->text, f->bytes).mark;
@@ -177,7 +178,7 @@ static void end_text(att_text_file *f)
     f->text[f->bytes] = 0;
 }
 
-/* Memory for a file of `bytes` */
+/* Allocates memory for a file of `bytes`. */
 static att_status alloc_text(att_text_file *f, size_t bytes)
 {
     if (bytes > MAX_BYTES)
@@ -186,7 +187,7 @@ static att_status alloc_text(att_text_file *f, size_t bytes)
     return f->text ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* Reads the file f->path; one that does not exist is an error if required, else there is no text. */
+/* Reads the file f->path. If it does not exist, that is an error if required; otherwise there is no text. */
 static att_status read_on_disk(att_text_file *f, bool required)
 {
     struct stat is;

@@ -1,4 +1,4 @@
-/* Files in memory: of a model that is being opened those of io/file_source.h, else those of the disk. */
+/* Files in memory: while a model is opened, those of io/file_source.h, otherwise those of the disk. */
 #ifndef ATT_IO_FILE_H
 #define ATT_IO_FILE_H
 
@@ -8,18 +8,19 @@
 
 enum { ATT_MAX_PATH = 4096 };
 
-/* Joins FOLDER/NAME -> path */
+/* Joins folder and name to FOLDER/NAME -> path */
 att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, char path[ATT_MAX_PATH]);
 
-/* Does the path exist, and is not a folder? True as well where that cannot be found out: opening it states why. */
+/* Returns whether the path exists and is not a folder; also true if that cannot be determined, because opening it then
+ * reports why. */
 bool att_is_file(const char *path);
-/* Does it exist, be it a folder or a link to nothing? */
+/* Returns whether a path exists, even as a folder or a link to nothing. */
 bool att_exists(const char *path);
 /* Opens a file for reading, without waiting for the writer of a pipe, and describes it; -1: an error, see errno. */
 int att_open_file(const char *path, struct stat *is);
 
-/* The content of a file that is not empty and no pointer of Git LFS, for reading; it begins at a multiple of 8. It is
- * mapped into memory, or where a source states it copied, or the caller's. */
+/* The content of a file that is not empty and is not a pointer of Git LFS; it begins at a multiple of 8. It is mapped
+ * into memory, or copied or the caller's if a file source states so. */
 typedef struct att_file_data {
     att_ctx *ctx;
     const unsigned char *bytes; /* [size] */
@@ -29,7 +30,7 @@ typedef struct att_file_data {
 } att_file_data;
 att_status att_file_data_open(att_file_data *d, att_ctx *ctx, const char *path);
 void att_file_data_close(att_file_data *d);
-/* Whose memory p is in, if it is in d */
+/* Returns which memory of d has p, if any. */
 typedef enum att_memory { ATT_MEMORY_OTHER = 0, ATT_MEMORY_MAPPED, ATT_MEMORY_GIVEN, ATT_MEMORY_COPIED } att_memory;
 att_memory att_file_data_memory(const att_file_data *d, const void *p);
 

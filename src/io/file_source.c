@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static _Thread_local const att_file_source *current; /* of the opening that this thread is in, or NULL */
+static _Thread_local const att_file_source *current; /* source of the model that this thread is opening, or NULL */
 
 att_status att_file_source_begin(att_file_source *s, const char *model, const att_model_options *options)
 {
@@ -27,7 +27,7 @@ bool att_file_source_copies(void) { return current && current->options.copy; }
 
 bool att_file_source_given(void) { return current && current->options.read; }
 
-/* The part of a path, up to a '/' or its end; empty ones and "." are not part of a name. */
+/* Returns the length of a part of a path, up to a '/' or the end; empty parts and "." do not count. */
 static size_t part_length(const char *path, bool *counts)
 {
     const size_t n = strcspn(path, "/");
@@ -35,14 +35,15 @@ static size_t part_length(const char *path, bool *counts)
     return n;
 }
 
-/* The name of the file at `path`, relative to the model: "1_Pooling/config.json"; false: it is not in it. */
+/* Finds the name of the file at `path`, relative to the model: "1_Pooling/config.json"; false: it is not inside the
+ * model. */
 static bool find_name(const char *model, const char *path, char name[ATT_MAX_PATH])
 {
     size_t n = strlen(model), at = 0;
     const bool is_file = att_is_gguf_name(model);
     if (strncmp(path, model, n) != 0 || (path[n] && path[n] != '/' && n > 0 && model[n - 1] != '/'))
         return false;
-    if (is_file != !path[n]) /* a .gguf file is all there is; a folder is not a file */
+    if (is_file != !path[n]) /* a .gguf file is the whole model; a folder is not a file */
         return false;
     const char *last = strrchr(path, '/');
     for (const char *p = !is_file ? path + n : last ? last + 1 : path; *p;) {
@@ -61,11 +62,11 @@ static bool find_name(const char *model, const char *path, char name[ATT_MAX_PAT
     return at > 0;
 }
 
-/* Calls the caller's function. What that opens itself is not of this model. */
+/* Calls the caller's function. Files that this function opens are not part of this model. */
 static att_status call(const att_file_source *s, const char *name, const void **data, size_t *bytes)
 {
     current = NULL;
-    att_fail(NULL, ATT_OK, "%s", ""); /* so that a sentence that is there afterwards is the caller's */
+    att_fail(NULL, ATT_OK, "%s", ""); /* so that an error sentence after the call is the caller's */
     const att_status e = s->options.read(s->options.read_user, name, data, bytes);
     current = s;
     return e;

@@ -13,8 +13,8 @@
 #include "io/gguf_types.h"
 #include "io/error_position.h"
 
-/* Bytes of the shortest value: the length of an empty key, a type, a byte; and of the shortest tensor: the length of an
- * empty name, the number of dimensions, one dimension, a type, an offset */
+/* MIN_VALUE: the length of an empty key, a type, a byte. MIN_TENSOR: the length of an empty name, the number of
+ * dimensions, one dimension, a type, an offset. */
 enum { MAX_COUNT = 1 << 20, MIN_VALUE = 8 + 4 + 1, MIN_TENSOR = 8 + 4 + 8 + 4 + 8 };
 
 /* ---- reading the header */
@@ -24,7 +24,7 @@ typedef struct cursor {
     size_t at;
 } cursor;
 
-/* The next bytes; NULL after an error. */
+/* Returns the next bytes; NULL after an error. */
 static const unsigned char *read_bytes(cursor *c, uint64_t bytes)
 {
     att_gguf *g = c->g;
@@ -198,7 +198,7 @@ static void sort_tensors(att_gguf *g)
             att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" is there twice", g->tensor[i].t.name);
 }
 
-/* From offsets in g->texts to pointers, as it does not grow any more. */
+/* Turns offsets in g->texts into pointers, because it does not grow any more. */
 static void settle(att_gguf *g)
 {
     for (int64_t i = 0; i < g->n_values; i++) {
@@ -234,7 +234,7 @@ static void read_version(cursor *c)
     }
     c->at = 4;
     const uint64_t version = read_number(c, 4);
-    if (!g->status && version >= LATER && version % LATER == 0) /* version 3, from the other end */
+    if (!g->status && version >= LATER && version % LATER == 0) /* version 3 in big-endian order */
         att_gguf_fail(
             g, ATT_ERR_UNSUPPORTED,
             "is for big-endian machines, which is not supported; take the usual file of the model, or convert "
@@ -245,7 +245,8 @@ static void read_version(cursor *c)
                       version < OLDEST ? "; take a newer file of the model, or its original folder" : "");
 }
 
-/* A file in parts has all names in its first one, and tensors in each; joined by cat, only those of the first. */
+/* Refuses a file in parts, which has all names in the first part, and tensors in each; joined by cat, only those of the
+ * first would be found. */
 static void refuse_parts(att_gguf *g)
 {
     static const char count[] = "split.count";

@@ -18,23 +18,23 @@ typedef struct att_gguf_tensor {
     int type;         /* the file's number */
 } att_gguf_tensor;
 
-/* Does the name end in ".gguf", in letters of either case? */
+/* Returns whether a name ends in ".gguf", in letters of either case. */
 bool att_is_gguf_name(const char *name);
-/* The .gguf file of a model -> file: path itself, or the only one of the folder `path` that has no file `instead`; ""
- * if the model has another format. Errors: several. (gguf_path.c) */
+/* Finds the .gguf file of a model -> file: path itself, or the only one of the folder `path` that has no file
+ * `instead`; "" if the model has another format. Errors: several. (gguf_path.c) */
 att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, char file[ATT_MAX_PATH]);
 
-/* Errors: a file that is not GGUF, or of a version other than 2 and 3; whatever lies outside the file, overlaps, or is
- * there twice; a tensor of a type that is not supported, by its name. */
+/* Opens a file. Errors: a file that is not GGUF, or of a version other than 2 and 3; a part that lies outside the file,
+ * overlaps another, or occurs twice; a tensor of an unsupported type (the message names it). */
 att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);
-/* Bytes in memory (not copied, 8-byte aligned); `label` is the path in messages. */
+/* Opens bytes in memory (not copied, 8-byte aligned); `label` is the path in messages. */
 att_status att_gguf_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes, att_gguf **out);
 void att_gguf_free(att_gguf *g);
 
-/* Whose memory p is in, if it is in the file */
+/* Returns which memory of the file has p, if any. */
 att_memory att_gguf_memory(const att_gguf *g, const void *p);
 
-/* The path, for messages */
+/* Returns the path, for messages. */
 const char *att_gguf_label(const att_gguf *g);
 
 /* ---- metadata: the first error stays, and later values are zero, so reading code needs no checks */
@@ -42,32 +42,34 @@ const char *att_gguf_label(const att_gguf *g);
 att_status att_gguf_error(const att_gguf *g);
 void att_gguf_fail(att_gguf *g, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 bool att_gguf_has(const att_gguf *g, const char *key);
-/* Required, whole, in [min, max]. */
+/* Returns a required integer in [min, max]. */
 int64_t att_gguf_int(att_gguf *g, const char *key, int64_t min, int64_t max);
-/* `otherwise` if there is no value; a text with `otherwise` NULL is required. The text is zero-terminated. */
+/* Return a value, or `otherwise` if there is none; a text with `otherwise` NULL is required. The text is
+ * zero-terminated. */
 double att_gguf_number(att_gguf *g, const char *key, double otherwise);
 bool att_gguf_bool(att_gguf *g, const char *key, bool otherwise);
 const char *att_gguf_text(att_gguf *g, const char *key, const char *otherwise);
-/* The number of items of a list of texts, or of numbers; 0 if there is none. */
+/* Returns the number of items of a list of texts, or of numbers; 0 if there is none. */
 int64_t att_gguf_texts(att_gguf *g, const char *key);
 int64_t att_gguf_numbers(att_gguf *g, const char *key);
-/* The items: text [n], which are not zero-terminated, or number [n]. */
+/* Copy the items: text [n], which are not zero-terminated, or number [n]. */
 void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n);
-/* Item i alone; empty if there is none */
+/* Returns item i alone; empty if there is none. */
 void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text);
 void att_gguf_get_numbers(att_gguf *g, const char *key, double *number, int64_t n);
-/* Value i in the order of the keys, as it is in the file, with its type, -> *raw; its key. NULL: there are only i. */
+/* Copies value i in the order of the keys, as it is in the file, with its type -> *raw; returns its key. NULL: there
+ * are only i values. */
 const char *att_gguf_raw(const att_gguf *g, int64_t i, att_byte_view *raw);
 
 /* ---- tensors */
 
 int64_t att_gguf_count(const att_gguf *g);
 const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
-/* NULL: there is none with that name. */
+/* Finds a tensor; NULL: there is none with that name. */
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
-/* A view of the tensor, in its type */
+/* Makes a view of the tensor, in its type. */
 att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out);
-/* The tensor's numbers, dequantized -> out [elements] */
+/* Reads the tensor's numbers, dequantized -> out [elements] */
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
 
 #endif

@@ -1,10 +1,10 @@
-/* A .gguf file in memory: what gguf.c reads and checks, and gguf_values.c answers from. */
+/* A .gguf file in memory, which gguf.c reads and checks, and gguf_values.c searches. */
 #ifndef ATT_IO_GGUF_FILE_H
 #define ATT_IO_GGUF_FILE_H
 
 #include "io/gguf.h"
 
-/* Types of values by number; texts and lists have sizes of their own. */
+/* Types of values by number; texts and lists state their sizes. */
 enum { ATT_GGUF_BOOL = 7, ATT_GGUF_TEXT = 8, ATT_GGUF_LIST = 9, ATT_GGUF_VALUE_TYPES = 13 };
 typedef struct att_gguf_value_type {
     const char *name;
@@ -43,7 +43,7 @@ struct att_gguf {
     char label[];    /* the path, for errors */
 };
 
-/* Sorts the values by key, after they are read; an error if a key is there twice. */
+/* Sorts the values by key after they are read; an error if a key occurs twice. */
 void att_gguf_sort_values(att_gguf *g);
 
 #endif

@@ -1,4 +1,4 @@
-/* Whether a name is that of a .gguf file. */
+/* Recognizes names of .gguf files. */
 #include "io/gguf.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Where a model's .gguf file is. */
+/* Finds a model's .gguf file. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "io/file_source.h"
 #include "io/gguf.h"
 
-/* Does the name end as -00001-of-00002.gguf? */
+/* Returns whether the name ends as in -00001-of-00002.gguf. */
 static bool is_part(const char *name)
 {
     static const char end[] = "-#####-of-#####.gguf";
@@ -19,12 +19,12 @@ static bool is_part(const char *name)
     return is;
 }
 
-/* The only .gguf file of a folder -> file; "" if there is none. */
+/* Finds the only .gguf file of a folder -> file; "" if there is none. */
 static att_status find_only(att_ctx *ctx, const char *folder, char file[ATT_MAX_PATH])
 {
     char first[sizeof(((struct dirent *)NULL)->d_name)] = "";
     att_status s = ATT_OK;
-    DIR *d = opendir(folder); /* NULL: who opens the model reports why */
+    DIR *d = opendir(folder); /* NULL: opening the model reports why */
     for (const struct dirent *e; d && !s && (e = readdir(d));) {
         if (!att_is_gguf_name(e->d_name))
             continue;
@@ -55,6 +55,6 @@ att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, ch
     const att_status s = att_join_path(ctx, path, instead, file);
     const bool other = !s && att_is_file(file);
     file[0] = 0;
-    /* A model in memory has the files that are asked for by name. */
+    /* A model in memory has only files that are requested by name. */
     return s || other || att_file_source_given() ? s : find_only(ctx, path, file);
 }

@@ -12,9 +12,9 @@ typedef struct att_gguf_type {
     bool supported;
 } att_gguf_type;
 
-/* NULL: the format has no such type. */
+/* Returns a type; NULL: the format has no such type. */
 const att_gguf_type *att_gguf_type_of(int number);
-/* The file's number of a type that tensors have */
+/* Returns the file's number of a type that tensors have. */
 int att_gguf_type_number(att_dtype dtype);
 
 #endif

@@ -48,7 +48,7 @@ static const att_gguf_value *find(const att_gguf *g, const char *key)
 
 bool att_gguf_has(const att_gguf *g, const char *key) { return find(g, key) != NULL; }
 
-/* A number of a type; whole ones beyond 2^53 are rounded. */
+/* Returns a number of a type; integers beyond 2^53 are rounded. */
 static double number(uint32_t type, const unsigned char *data)
 {
     const int bytes = att_gguf_value_types[type].bytes;
@@ -68,7 +68,8 @@ static double number(uint32_t type, const unsigned char *data)
     return (double)bits;
 }
 
-/* The value of a key, of a type that `fits`; NULL after an error, or if there is none and it is not required. */
+/* Returns the value of a key, of a type that `fits`; NULL after an error, or if there is none and it is not
+ * required. */
 static const att_gguf_value *get(att_gguf *g, const char *key, bool required, bool fits(uint32_t type),
                                  const char *what)
 {

@@ -154,7 +154,7 @@ static void write_tensors(const att_gguf_writer *w, att_replace *file, const cha
 att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char *source, att_progress *progress,
                                 att_status (*check)(void *user, const char *path), void *user)
 {
-    progress->all = 1; /* besides the numbers: the check */
+    progress->all = 1; /* the check, in addition to the numbers */
     for (size_t i = 0; i < w->count; i++)
         progress->all += att_elements(&w->entry[i].value);
     att_bytes header = {.ctx = w->ctx};

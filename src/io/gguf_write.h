@@ -23,22 +23,22 @@ typedef struct att_gguf_writer {
     size_t count, capacity;
 } att_gguf_writer;
 
-/* A whole number from 0 to 2^32 - 1 (uint32), a number (float32), and so on */
+/* Writes an integer from 0 to 2^32 - 1 (uint32), a number (float32), and so on. */
 void att_gguf_put_int(att_gguf_writer *w, const char *key, int64_t x);
 void att_gguf_put_number(att_gguf_writer *w, const char *key, double x);
 void att_gguf_put_bool(att_gguf_writer *w, const char *key, bool x);
 void att_gguf_put_text(att_gguf_writer *w, const char *key, const char *text);
-/* Lists of n items: texts, int32, float32 */
+/* Write lists of n items: texts, int32, float32. */
 void att_gguf_put_texts(att_gguf_writer *w, const char *key, const att_byte_view *text, int64_t n);
 void att_gguf_put_ints(att_gguf_writer *w, const char *key, const int32_t *x, int64_t n);
 void att_gguf_put_numbers(att_gguf_writer *w, const char *key, const float *x, int64_t n);
-/* The type and the value as another file has them (att_gguf_raw) */
+/* Writes the type and the value as another file has them (att_gguf_raw). */
 void att_gguf_put_raw(att_gguf_writer *w, const char *key, att_byte_view raw);
 void att_gguf_put_tensor(att_gguf_writer *w, const att_gguf_entry *entry);
 
-/* Replaces the file `path`, or after an error leaves it as it is. progress: its `all` is set here. source: where the
- * tensors are from, for errors. check is called with the complete file under the name that it has until then. Errors:
- * those of w, of att_tensor_writer_put and of check. */
+/* Replaces the file `path`, which is unchanged after an error. progress: its `all` is set here. source: where the
+ * tensors are from, for errors. check is called with the complete file under its temporary name. Errors: those of w, of
+ * att_tensor_writer_put and of check. */
 att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char *source, att_progress *progress,
                                 att_status (*check)(void *user, const char *path), void *user);
 void att_gguf_writer_free(att_gguf_writer *w);

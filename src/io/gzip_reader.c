@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Text is seldom packed to less than a tenth of its size, but gzip can pack zeros to a thousandth. */
+/* Text is rarely compressed to less than a tenth of its size, but gzip can compress zeros to a thousandth. */
 enum { MAX_RATIO = 100 };
 static const int64_t always_allowed = (int64_t)64 << 20; /* bytes */
 #define MAX_BYTES ((int64_t)1 << 48)
@@ -35,7 +35,7 @@ static att_status cannot_write(const char *path)
                     temporary_folder(), strerror(errno));
 }
 
-/* An unlinked file in the temporary folder. */
+/* Opens an unlinked file in the temporary folder. */
 static att_status open_nameless(const char *path, int *file)
 {
     char name[4096];
@@ -59,7 +59,7 @@ static att_status write_all(const char *path, int file, const char *data, size_t
     return ATT_OK;
 }
 
-/* What zlib reports of a file that ended too early, or is damaged. */
+/* Returns the error for zlib's report about a file that ended too early or is damaged. */
 static att_status damaged(const char *path, gzFile from)
 {
     int code;
@@ -93,7 +93,7 @@ static att_status unpack(const char *path, gzFile from, int64_t max, int to)
     return s;
 }
 
-/* Takes `from`. */
+/* Unpacks a file, and closes `from`. */
 static att_status unpack_file(const char *path, int from, int64_t bytes, int *to)
 {
     gzFile packed = gzdopen(from, "rb");
@@ -121,7 +121,7 @@ att_status att_unpack_text(const char *path, int *file)
     const bool named = length > 3 && !strcmp(path + length - 3, ".gz");
     const int from = *file;
     if (fstat(from, &is) || !S_ISREG(is.st_mode))
-        return ATT_OK; /* a pipe: nothing can be put back */
+        return ATT_OK; /* a pipe: bytes that were read cannot be put back */
     const ssize_t bytes = pread(from, begin, sizeof begin, 0);
     const bool packed = bytes >= 2 && begin[0] == 0x1f && begin[1] == 0x8b;
     const att_status pointer = att_refuse_pointer(NULL, path, begin, sizeof begin);
@@ -137,7 +137,7 @@ att_status att_unpack_text(const char *path, int *file)
 
 /* ---- the text */
 
-/* Copies the text with a LF for each CR; *found: a LF, so that its lines do not end with CR. */
+/* Copies the text with a LF for each CR; *found: the text has a LF, so its lines do not end with CR. */
 static att_status copy_returns(const char *path, int from, int to, bool *found)
 {
     char data[1 << 14];
@@ -155,7 +155,7 @@ static att_status copy_returns(const char *path, int from, int to, bool *found)
     return s;
 }
 
-/* If there is no LF in *file: replaces it by a copy in which each CR is one. */
+/* Replaces *file, if it has no LF, by a copy in which each CR is a LF. */
 static att_status replace_returns(const char *path, int *file)
 {
     int copy = -1;
@@ -168,7 +168,7 @@ static att_status replace_returns(const char *path, int *file)
     return s;
 }
 
-/* Fails where the first bytes are not of a text. */
+/* Fails if the first bytes are not those of a text. */
 static att_status check_start(const char *path, int *file, att_text_start *start)
 {
     char data[1 << 14];

@@ -17,9 +17,9 @@ static const char weights[] = "model.safetensors";
 typedef struct install {
     att_ctx *ctx;
     const char *to;           /* the model's folder */
-    char from[ATT_MAX_PATH];  /* that of the new one */
-    char found[ATT_MAX_PATH]; /* the weights, in the new one; "": it has none */
-    bool changes;             /* other files */
+    char from[ATT_MAX_PATH];  /* the folder of the new model */
+    char found[ATT_MAX_PATH]; /* the weights in the new model; "": it has none */
+    bool changes;             /* other files than the weights change */
     bool quiet;               /* an earlier error stays */
 } install;
 
@@ -78,7 +78,7 @@ static att_status paths_of(const install *i, const char *name, char from[ATT_MAX
 
 /* ---- steps */
 
-/* Have both files the same content? */
+/* Returns whether both files have the same content. */
 static bool are_same(const char *x, const char *y)
 {
     static const size_t step = 1 << 16;
@@ -98,7 +98,7 @@ static bool are_same(const char *x, const char *y)
     return same;
 }
 
-/* Removes a file that the model has already. */
+/* Removes a file that the model already has. */
 static att_status compare(install *i, const char *name, bool folder)
 {
     char from[ATT_MAX_PATH], to[ATT_MAX_PATH];
@@ -115,7 +115,7 @@ static att_status compare(install *i, const char *name, bool folder)
     return ATT_OK;
 }
 
-/* A change of names is durable once the folder is synced. */
+/* Syncs the folder, because a change of names is durable only then. */
 static att_status flush(const install *i, const char *name, const char *path)
 {
     char folder[ATT_MAX_PATH];

@@ -1,21 +1,21 @@
-/* Replacing a model of several files. A file is replaced atomically, but a process may be killed between two, or
- * another one may read meanwhile. So other files change only while the weights, model.safetensors, do not exist: a
- * folder with weights is one model, and one without them is none. */
+/* Replaces a model of several files. Each file is replaced atomically, but a process may be killed between two files,
+ * or another process may read meanwhile. So other files change only while the weights, model.safetensors, do not exist:
+ * a folder with weights is one consistent model, and one without weights is not a model. */
 #ifndef ATT_IO_INSTALL_H
 #define ATT_IO_INSTALL_H
 
 #include "io/file.h"
 
-/* The name of the folder, inside that of the model, where a new one is written first. */
+/* The name of the folder, inside the model's folder, to which a new model is written first. */
 #define ATT_INSTALL_FOLDER "model.unfinished"
 
-/* Makes FOLDER/model.unfinished -> path, where the model is written next, without what a killed process left in it, and
- * opens and locks it -> *file: a program that must end early knows by the lock that the folder is its own. */
+/* Makes FOLDER/model.unfinished -> path, to which the model is written next, without remains of a killed process, and
+ * opens and locks it -> *file. By the lock a program that must end early knows that the folder is its own. */
 att_status att_install_begin(att_ctx *ctx, const char *folder, char path[ATT_MAX_PATH], int *file);
-/* If e, the status of writing, is not an error: moves the files of the model in FOLDER/model.unfinished, which are on
- * the disk, to FOLDER. Removes that folder and closes the file. Files that are there already, with the same content,
- * stay; if no other one but the weights differs, these are replaced at once, without a moment in which there are none.
- * Other files in FOLDER stay. After an error the old model is intact, or there are no weights. */
+/* Moves the files of the model in FOLDER/model.unfinished, which are on the disk, to FOLDER, if e, the status of
+ * writing, is not an error. Then it removes that folder and closes the file. Files with the same content are not
+ * replaced; if only the weights differ, they are replaced atomically, so that there is no moment without them. Other
+ * files in FOLDER stay. After an error the old model is intact, or there are no weights. */
 att_status att_install_end(att_ctx *ctx, const char *folder, int file, att_status e);
 /* Removes FOLDER/model.unfinished, as a killed process may have left it. */
 void att_install_discard(const char *folder);

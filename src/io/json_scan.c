@@ -49,7 +49,7 @@ bool att_json_skip_value(att_json_scan *c)
 
 /* ---- numbers */
 
-/* 10^n, correctly rounded */
+/* Returns 10^n, correctly rounded. */
 static double power_of_ten(int64_t n)
 {
     static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -61,7 +61,7 @@ static double power_of_ten(int64_t n)
     return strtod(text, NULL);
 }
 
-/* significand * 10^exponent; infinite or 0 if that is out of range */
+/* Returns significand * 10^exponent; infinite or 0 if that is out of range. */
 static double scaled(uint64_t significand, int64_t exponent)
 {
     enum { MAX_POWER = 308 };
@@ -75,8 +75,8 @@ static double scaled(uint64_t significand, int64_t exponent)
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Reads digits into *significand while it has room; the others are not read. Returns how many were not, or, of those
- * after the point, minus how many were. False in *any: there are none. */
+/* Reads digits into *significand while it has room, and skips the others. Returns how many were skipped, or after the
+ * point, minus how many were read. *any becomes false if there are no digits. */
 static int64_t read_digits(att_json_scan *c, uint64_t *significand, bool fraction, bool *full, bool *any)
 {
     int64_t exponent = 0;
@@ -91,7 +91,7 @@ static int64_t read_digits(att_json_scan *c, uint64_t *significand, bool fractio
     return exponent;
 }
 
-/* The number after "e", at most MAX_EXPONENT. */
+/* Reads the number after "e", at most MAX_EXPONENT. */
 static bool read_exponent(att_json_scan *c, int64_t *exponent)
 {
     enum { MAX_EXPONENT = INT32_MAX };

@@ -42,7 +42,7 @@ void att_text_lines_close(att_text_lines *l);
 att_status att_text_lines_fill(att_text_lines *l);
 /* Fails: the next line is too long. */
 att_status att_text_lines_too_long(const att_text_lines *l);
-/* The next line of the block, valid until the next fill; false: none, call fill. */
+/* Reads the next line of the block, valid until the next fill; false: none, call fill. */
 bool att_text_lines_next(att_text_lines *l, att_text_line *line);
 /* Puts back the line read last. */
 void att_text_lines_unread(att_text_lines *l, const att_text_line *line);

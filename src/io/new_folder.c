@@ -24,7 +24,7 @@ const char *const att_new_folder_copied[] = {"generation_config.json",
                                              "tokenizer.model",
                                              NULL};
 
-/* Is it the name of a file that a conversion writes, or of a temporary one of att_replace? */
+/* Returns whether a name is that of a file that a conversion writes, or of a temporary file of att_replace. */
 static bool is_written(const char *name)
 {
     static const char *const others[] = {"config.json", "model.safetensors", NULL};
@@ -63,7 +63,7 @@ static void remove_files(int fd)
         closedir(d);
 }
 
-/* Are all files of f->path those of a conversion? */
+/* Checks that all files of f->path are those of a conversion. */
 static att_status check_unfinished(const att_new_folder *f, bool marked)
 {
     DIR *d = open_list(f->fd);
@@ -79,7 +79,7 @@ static att_status check_unfinished(const att_new_folder *f, bool marked)
     return s;
 }
 
-/* Is it missing, or a folder without files? A folder cannot replace a symbolic link. */
+/* Checks that the target is missing, or is a folder without files. A folder cannot replace a symbolic link. */
 static att_status check_target(const att_new_folder *f)
 {
     struct stat is;
@@ -114,7 +114,7 @@ static att_status make_parent(const att_new_folder *f)
     return att_make_folder(f->ctx, parent);
 }
 
-/* Makes the mark before the folder. *marked: it was there. */
+/* Makes the mark before the folder. *marked: it existed before. */
 static att_status make_mark(const att_new_folder *f, bool *marked)
 {
     int fd = open(f->mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -126,7 +126,7 @@ static att_status make_mark(const att_new_folder *f, bool *marked)
     return ATT_OK;
 }
 
-/* After an error in the beginning: removes a mark and an empty folder that this call has made. */
+/* Undoes a failed beginning: removes a mark and an empty folder that this call has made. */
 static att_status abandon(att_new_folder *f, bool marked, bool made, att_status s)
 {
     if (made)
@@ -151,8 +151,9 @@ att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *fol
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the folder's path is empty, or has more than %d bytes", ATT_MAX_PATH);
     struct stat is;
     bool marked;
-    const bool made = lstat(f->path, &is) != 0; /* from here on, by this call */
-    if (made)                                   /* of one that was killed when its folder had its name */
+    const bool made = lstat(f->path, &is) != 0; /* from here on this call has made the folder */
+    if (made)                                   /* left by a process that was killed when its folder had its final
+                                                 * name */
         unlink(f->mark);
     att_status s = check_target(f);
     s = s ? s : make_parent(f);
@@ -166,7 +167,7 @@ att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *fol
     if (f->fd < 0)
         return abandon(f, marked, made, att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno)));
     const bool busy = flock(f->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    if (busy || !att_file_has_name(f->fd, f->path)) /* or it is complete since it was opened */
+    if (busy || !att_file_has_name(f->fd, f->path)) /* or another process has completed it since it was opened */
         return abandon(f, true, false, att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target));
     s = check_unfinished(f, marked);
     if (s)

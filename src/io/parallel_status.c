@@ -8,10 +8,10 @@ typedef struct tasks {
     att_ctx *ctx;
     att_status (*body)(void *arg, int i);
     void *arg;
-    pthread_mutex_t lock; /* of the following */
+    pthread_mutex_t lock; /* lock of the following fields */
     att_status status;
     int failed; /* if status: the smallest i */
-    int number; /* and of its error: att_error_number, att_error */
+    int number; /* error number and sentence of that i */
     char why[1024];
 } tasks;
 

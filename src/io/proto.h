@@ -43,7 +43,7 @@ void att_proto_fail(att_proto *p, att_status status, const char *format, ...) AT
 
 void att_proto_put_int(att_bytes *b, uint32_t number, uint64_t value);
 void att_proto_put_float(att_bytes *b, uint32_t number, float value);
-/* A field of bytes, a string or a message. */
+/* Writes a field of bytes, a string or a message. */
 void att_proto_put_bytes(att_bytes *b, uint32_t number, const void *data, size_t bytes);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct entry {
     int rank; /* above ATT_MAX_RANK: valid, but att_safetensors_get refuses it */
     int64_t dim[ATT_MAX_RANK];
     int64_t begin, end;        /* bytes, from the end of the header */
-    const unsigned char *data; /* of a supported type; in the file, or in `copies` */
+    const unsigned char *data; /* data of a supported type; in the file, or in `copies` */
 } entry;
 
 struct att_safetensors {
@@ -85,7 +85,7 @@ static att_status read_type(const att_safetensors *f, entry *e, const json_t *va
                     json_is_string(value) ? json_string_value(value) : "(no text)");
 }
 
-/* Also computes the bytes of a tensor of this shape. */
+/* Reads a shape, and computes the bytes of a tensor of this shape. */
 static att_status read_shape(const att_safetensors *f, entry *e, const json_t *value, int64_t *bytes)
 {
     if (!json_is_array(value))
@@ -143,13 +143,13 @@ static int by_offset(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end); /* empty tensors first */
 }
 
-/* The format asks for no alignment, arithmetic does. */
+/* Returns whether a tensor is aligned, which arithmetic requires and the format does not. */
 static bool is_aligned(const att_safetensors *f, const entry *e)
 {
     return (uintptr_t)(f->data + e->begin) % (uintptr_t)(e->type->supported ? e->type->bits / 8 : 1) == 0;
 }
 
-/* A copy of the entry's n bytes, at `to`, which a mapped file needs not keep in memory as well */
+/* Copies the entry's n bytes to `to`, and releases the pages of a mapped file. */
 static const unsigned char *copy_entry(const att_safetensors *f, const entry *e, unsigned char *to, int64_t n)
 {
     att_tensor from;
@@ -159,7 +159,7 @@ static const unsigned char *copy_entry(const att_safetensors *f, const entry *e,
     return to;
 }
 
-/* Sets e->data; of tensors that are not aligned to their type to a copy. */
+/* Sets e->data; tensors that are not aligned to their type are copied. */
 static att_status align_tensors(att_safetensors *f)
 {
     enum { ALIGN = 64 };
@@ -273,7 +273,7 @@ static att_status parse(att_safetensors *f, const char *text, size_t bytes)
                : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is not a JSON object", f->label);
 }
 
-/* The first bytes of a file of text -> text [41]; false: there are others than printable ones and line ends. */
+/* Copies the first bytes of a text file -> text [41]; false: not all are printable characters and line ends. */
 static bool begin_of_text(const att_safetensors *f, char text[41])
 {
     size_t n = 0;
@@ -288,7 +288,7 @@ static bool begin_of_text(const att_safetensors *f, char text[41])
     return true;
 }
 
-/* The first bytes are not the length of a header. */
+/* Returns the error of a file whose first bytes are not the length of a header. */
 static att_status no_header(const att_safetensors *f, uint64_t length)
 {
     const att_content content = att_content_of(f->bytes, f->size);

@@ -36,7 +36,7 @@ static att_status bad(const writer *w, att_status s, const char *name, const cha
 
 /* ---- entries */
 
-/* The type of a tensor in the file */
+/* Returns the type of a tensor in the file. */
 static att_dtype type_of(const writer *w, const att_tensor *t, att_dtype dtype)
 {
     const bool quantized = att_dtype_size(t->dtype) == 0 && att_dtype_bytes(t->dtype, 32) > 0,
@@ -111,7 +111,7 @@ static att_status add_metadata(const writer *w, json_t *header, const att_safete
     return s;
 }
 
-/* NULL: out of memory. */
+/* Describes a tensor in the header; NULL: out of memory. */
 static json_t *describe(const entry *e, int64_t begin)
 {
     json_t *shape = json_array();
@@ -183,7 +183,7 @@ static att_status write_all(writer *w)
 static att_status check_arguments(att_ctx *ctx, int64_t n, const char *const *names, const att_tensor *tensors,
                                   const att_safetensors_options *o)
 {
-    const void *const none = ""; /* instead of an array without elements, which may be NULL */
+    const void *const none = ""; /* stands for an array without elements, which may be NULL */
     if (att_require("att_safetensors_write",
                     ATT_NAMED({"names", n > 0 ? names : none}, {"tensors", n > 0 ? tensors : none},
                               {"options.metadata", o->n_metadata > 0 ? o->metadata : none})))

@@ -230,7 +230,7 @@ void att_settings_need(att_settings *s, const char *key)
         att_settings_fail(s, ATT_ERR_FORMAT, "there is no \"%s%s\"", s->within, key);
 }
 
-/* The value of a key; error: it is missing but required, or has another type. */
+/* Returns the value of a key; error: it is missing but required, or has another type. */
 static const json_t *typed(att_settings *s, const char *key, bool required, bool good_type(const json_t *),
                            const char *type)
 {

@@ -17,7 +17,8 @@ typedef struct att_settings {
     char path[ATT_MAX_PATH];
 } att_settings;
 
-/* Error: the folder has adapter_config.json, so that what it lacks is in another model, which the message names. */
+/* Returns an error if the folder has adapter_config.json: the missing files are in another model, which the message
+ * names. */
 att_status att_refuse_adapter(att_ctx *ctx, const char *folder);
 /* Reads FOLDER/NAME, a JSON object; a missing file is an error if required. */
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required);
@@ -27,14 +28,14 @@ void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, c
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
 /* Reads text [bytes] of tokenizer.json, whose strings may have zero bytes. */
 void att_settings_parse_tokens(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
-/* Settings made in memory, normalized as if written and read again; frees root. root NULL: out of memory. `path` is for
- * errors. */
+/* Makes settings of a JSON value in memory, normalized as if written and read again, and frees root. root NULL: out of
+ * memory. `path` is for errors. */
 void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
-/* Settings from a JSON value, which att_settings_close frees. */
+/* Makes settings of a JSON value, which att_settings_close frees. */
 void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
 void att_settings_close(att_settings *s);
-/* Settings of a new model, a JSON text, to which `complete` adds what follows from its data; close them after an error,
- * too. */
+/* Makes settings of a new model from a JSON text, to which `complete` adds what follows from its data; close them even
+ * after an error. */
 att_status att_settings_complete(att_settings *s, att_ctx *ctx, const char *text,
                                  att_status (*complete)(const void *user, json_t *root), const void *user);
 
@@ -47,11 +48,12 @@ void att_settings_unsupported(att_settings *s, const char *key, const char *supp
 
 const json_t *att_settings_get(const att_settings *s, const char *key);
 bool att_settings_has(const att_settings *s, const char *key);
-/* Is the key there, even if it is null? In `transformers` null is a value, other than the default of a missing key. */
+/* Returns whether the key exists, even if its value is null. In `transformers` null is a value that differs from the
+ * default of a missing key. */
 bool att_settings_has_key(const att_settings *s, const char *key);
 /* Fails if there is no value. */
 void att_settings_need(att_settings *s, const char *key);
-/* Required, in [min, max]. */
+/* Returns a required integer in [min, max]. */
 int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t max);
 /* `otherwise` if there is no value. */
 int64_t att_settings_int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise);
@@ -60,11 +62,11 @@ double att_settings_number_or(att_settings *s, const char *key, double min, doub
 /* `otherwise` if there is no value; a text with `otherwise` NULL is required. */
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);
-/* A required text that may have zero bytes, with which att_settings_text fails. */
+/* Returns a required text that may have zero bytes, with which att_settings_text fails. */
 att_byte_view att_settings_bytes(att_settings *s, const char *key);
-/* Which of names [n] the required text is; `supported` lists them in the error of another one. */
+/* Returns which of names [n] the required text is; `supported` lists them in the error message. */
 int att_settings_choice(att_settings *s, const char *key, const char *const *names, int n, const char *supported);
-/* NULL if there is no value and it is not required. */
+/* Returns a list; NULL if there is no value and it is not required. */
 const json_t *att_settings_list(att_settings *s, const char *key, bool required);
 
 /* ---- nested objects: after enter, keys are those of the nested object, until leave */
@@ -96,7 +98,7 @@ void att_settings_only_known(att_settings *s, const char *const *known);
 /* jansson allocates at most 300 bytes per value, so 600 MB at this limit. The largest tokenizer.json has 1.5 million
  * values besides its vocabulary; the header of a checkpoint has eight per tensor. */
 enum { ATT_MAX_JSON_VALUES = 1 << 21 };
-/* A lower bound of the number of values in a text: commas and opening brackets outside strings. */
+/* Returns a lower bound of the number of values in a text: commas and opening brackets outside strings. */
 int64_t att_json_values(const char *text, size_t bytes);
 
 /* ---- writing */

@@ -8,7 +8,7 @@
 typedef struct att_tensor_writer {
     att_replace *file;  /* has the first error */
     const char *source; /* where the tensors are from, for errors; NULL: a number that is too large becomes infinite */
-    att_progress *progress; /* in numbers; or NULL */
+    att_progress *progress; /* counts numbers; or NULL */
     char *chunk;            /* [ATT_TENSOR_CHUNK], by att_tensor_writer_init */
 } att_tensor_writer;
 

@@ -10,7 +10,8 @@
 
 enum { START = 1 << 16 }; /* bytes in which zero bytes are counted */
 
-/* Where two begin with the same bytes, the longer one is first. A "?" is any byte. Letters alone may begin a text. */
+/* Formats by their first bytes; if two begin with the same bytes, the longer one is first. A "?" is any byte. Letters
+ * alone may also begin a text. */
 static const att_foreign known[] = {
     {"\xFF\xFE\0\0", 4, "UTF-32, not UTF-8", CONVERT("UTF-32")},
     {"\0\0\xFE\xFF", 4, "UTF-32, not UTF-8", CONVERT("UTF-32")},
@@ -49,8 +50,8 @@ static const att_foreign utf32[] = {
     {.kind = "UTF-32 (little endian, without a byte order mark), not UTF-8", CONVERT("UTF-32LE")},
     {.kind = "UTF-32 (big endian, without a byte order mark), not UTF-8", CONVERT("UTF-32BE")}};
 
-/* Half of the bytes, at odd or at even positions, are upper bytes of the alphabets from Latin to Arabic, 0 to 8, which
- * are control characters in UTF-8; and nearly none of the others are. */
+/* Recognizes UTF-16: half of the bytes, at odd or at even positions, are upper bytes of the alphabets from Latin to
+ * Arabic, 0 to 8, which are control characters in UTF-8, and almost none of the others are. */
 static const att_foreign *find_utf16(const unsigned char *s, size_t bytes)
 {
     size_t upper[2] = {0, 0};
@@ -63,7 +64,8 @@ static const att_foreign *find_utf16(const unsigned char *s, size_t bytes)
     return NULL;
 }
 
-/* Each character has one zero byte at its upper end, then one of a plane of Unicode, and none at its lower end. */
+/* Recognizes UTF-32: each character has a zero byte at its upper end, then the byte of a Unicode plane, and a lower
+ * byte that is not zero. */
 static const att_foreign *find_utf32(const unsigned char *s, size_t bytes)
 {
     size_t little = 0, big = 0;

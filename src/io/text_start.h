@@ -4,7 +4,7 @@
 
 #include "attend_text.h"
 
-/* What a file is that begins with certain bytes, and how a text is made of it. */
+/* A foreign format, recognized by its first bytes, and how to convert it to text. */
 typedef struct att_foreign {
     const char *bytes; /* [n] */
     size_t n;
@@ -12,9 +12,9 @@ typedef struct att_foreign {
     const char *advice, *command, *rest; /* "unpack it: ", "xz -dk", what follows the file's name; or NULL */
 } att_foreign;
 
-/* What it is that begins with data [bytes]; NULL: a text, as far as can be seen. */
+/* Returns the foreign format of a file that begins with data [bytes]; NULL: it seems to be a text. */
 const att_foreign *att_foreign_of(const void *data, size_t bytes);
-/* Fails with what it is and the command; path: of the file, in which case name is not used, or NULL: it has none. */
+/* Fails with the format and the command. path: of the file, and then name is not used; or NULL: it has no path. */
 att_status att_fail_foreign(att_ctx *ctx, const char *path, const char *name, const att_foreign *f);
 
 /* A file's name as a word of a shell's command. */
@@ -23,12 +23,12 @@ typedef struct att_shell_word {
 } att_shell_word;
 att_shell_word att_shell_quote(const char *path);
 
-/* A pointer of git LFS begins so. */
+/* The beginning of a Git LFS pointer. */
 #define ATT_POINTER_START "version https://git-lfs.github.com/"
 
-/* How long the byte order mark of UTF-8 is with which data [bytes] begins; 0: there is none. */
+/* Returns the length of the UTF-8 byte order mark at the start of data [bytes]; 0: there is none. */
 size_t att_mark_bytes(const void *data, size_t bytes);
-/* The start of a text whose first bytes are data [bytes]. */
+/* Returns the start of a text whose first bytes are data [bytes]. */
 att_text_start att_find_text_start(const void *data, size_t bytes);
 
 #endif

@@ -50,7 +50,7 @@ static vf back_relu(vf x, vf dy) { return v_select(v_lt(v_set(0), x), dy, v_set(
 
 static vf back_tanh(vf x, vf dy) { return v_mul(dy, v_tanh_slope(v_tanh(x))); }
 
-/* Clamps x to where the derivative is not yet exactly 0 or 1; NaN stays. Beyond, products with a large x would
+/* Clamps x to the range where the derivative is not exactly 0 or 1; NaN stays. Outside, products with a large x would
  * overflow. */
 ATT_INLINE vf within(float limit, vf x) { return v_max(v_set(-limit), v_min(v_set(limit), x)); }
 
@@ -89,7 +89,7 @@ static vf back_silu(vf x, vf dy)
     return v_mul(dy, v_fma(x, sigmoid_slope(x), v_sigmoid(x)));
 }
 
-/* As of SiLU at 1.702 x: x sigmoid(1.702 x) = silu(1.702 x) / 1.702 */
+/* Returns the derivative of SiLU at 1.702 x, because x sigmoid(1.702 x) = silu(1.702 x) / 1.702. */
 static vf back_quick_gelu(vf x, vf dy) { return back_silu(v_mul(x, v_set(1.702f)), dy); }
 
 static vf back_identity(vf x, vf dy)
@@ -143,7 +143,7 @@ static void activate_back(int activation, int64_t n, const float *x, const float
 
 /* ---- elementary functions */
 
-/* v_exp2_normal for any x: the result is made near 1 and then scaled into the denormals or to infinity. */
+/* Extends v_exp2_normal to any x: computes the result near 1 and then scales it into the denormals or to infinity. */
 ATT_INLINE vf exp2_any(vf x)
 {
     x = v_min(v_set(191), v_max(v_set(-190), x));
@@ -153,7 +153,8 @@ ATT_INLINE vf exp2_any(vf x)
     return v_mul(v_exp2_normal(v_sub(x, shift)), scale);
 }
 
-/* v_exp for any x: the power of 2 is multiplied with in two parts, the second into the denormals or to infinity. */
+/* Extends v_exp to any x: multiplies by the power of 2 in two parts; the second one reaches the denormals or
+ * infinity. */
 ATT_INLINE vf exp_any(vf x)
 {
     vf n;
@@ -161,8 +162,8 @@ ATT_INLINE vf exp_any(vf x)
     return v_ldexp(v_ldexp(m, part), v_sub(n, part));
 }
 
-/* v_log2 or v_log for any x: below 0 NaN; 0 gives -inf, and denormals are multiplied by 2^24 first, whose logarithm is
- * `shift`. */
+/* Extends v_log2 or v_log to any x: negative x gives NaN, 0 gives -inf, and denormals are first multiplied by 2^24,
+ * whose logarithm is `shift`. */
 ATT_INLINE vf log_of_any(vf x, vf (*log)(vf), float shift)
 {
     const vm tiny = v_lt(x, v_set(FLT_MIN));
@@ -176,7 +177,7 @@ ATT_INLINE vf log_any(vf x) { return log_of_any(x, v_log, 16.6355323f); }
 
 /* ---- logistic regression: of x, the logit, and t, the target; where t is below 0, 0 */
 
-/* log(1 + e) for e from 0 to 1: what 1 + e has lost is made up for. */
+/* Returns log(1 + e) for e from 0 to 1, corrected for the rounding of 1 + e. */
 ATT_INLINE vf log_1p(vf e)
 {
     const vf whole = v_add(e, v_set(1)), part = v_sub(whole, v_set(1));

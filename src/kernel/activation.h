@@ -8,7 +8,8 @@
 ATT_INLINE vf v_identity(vf x) { return x; }
 ATT_INLINE vf v_relu(vf x) { return v_max(v_set(0), x); }
 
-/* The derivatives of tanh and of the sigmoid from their values y: 1 - y^2, without cancellation near 1, and y (1 - y)
+/* Return the derivatives of tanh and of the sigmoid from their values y: 1 - y^2, without cancellation near 1, and y
+ * (1 - y)
  */
 ATT_INLINE vf v_tanh_slope(vf y) { return v_mul(v_sub(v_set(1), y), v_add(v_set(1), y)); }
 ATT_INLINE vf v_sigmoid_slope(vf y) { return v_mul(y, v_sub(v_set(1), y)); }
@@ -47,7 +48,7 @@ ATT_INLINE vf v_silu(vf x) { return v_mul(v_max(v_set(-128), x), v_sigmoid(x)); 
 /* x sigmoid(1.702 x); -inf gives -2^-119, not NaN */
 ATT_INLINE vf v_quick_gelu(vf x) { return v_mul(v_max(v_set(-128), x), v_sigmoid(v_mul(x, v_set(1.702f)))); }
 
-/* f(x) of an att_activation; a caller whose loop has a constant one gets no switch in it. */
+/* Returns f(x) of an att_activation. If `activation` is a constant, the caller's loop has no switch. */
 ATT_INLINE vf activation_of(int activation, vf x)
 {
     switch (activation) {

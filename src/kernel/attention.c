@@ -1,12 +1,12 @@
-/* Attention of one tile of queries, on S^T: queries are the columns, side by side in vectors, keys are the rows. So
- * softmax runs down the columns without sums across a vector, keys and values are read as they lie, and only the
+/* Attention of one tile of queries, on S^T: queries are the columns, side by side in vectors, and keys are the rows. So
+ * softmax runs down the columns without sums across a vector, keys and values are read as they are stored, and only the
  * queries, and the output at the end, are transposed.
  *
  * exp(x) = 2^(x log2 e). Running maxima are in units of log2; scores are not, the factor is part of the multiply-add
  * that subtracts the maximum. */
 #include "kernel/softmax_step.h"
 
-/* x [n][PANEL] -> y [rows, n], row i times scale[i]. The 0 that is added makes -0 to 0. */
+/* Unpacks x [n][PANEL] -> y [rows, n], row i times scale[i]. Adding 0 turns -0 into 0. */
 static void unpack(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride)
 {
     for (int64_t i = 0; i < rows; i += ATT_LANES)
@@ -30,7 +30,7 @@ static void unpack(int64_t rows, int64_t n, const float *x, const float *scale, 
         }
 }
 
-/* s [keys][PANEL] times a number */
+/* Multiplies s [keys][PANEL] by a number. */
 static void scale_scores(int64_t keys, float factor, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
@@ -38,7 +38,7 @@ static void scale_scores(int64_t keys, float factor, float *s, int64_t stride)
             v_store(s + k * stride + v * ATT_LANES, v_mul(v_load(s + k * stride + v * ATT_LANES), v_set(factor)));
 }
 
-/* Pairs whose bit is 0 get `value`: bits[key], bit i = column i. */
+/* Sets pairs whose bit is 0 to `value`: bit i of bits[key] is that of column i. */
 static void apply_mask(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
@@ -88,7 +88,7 @@ ATT_INLINE void accumulate_pv_as(const int vectors, const att_pv *x)
     }
 }
 
-/* o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL] */
+/* Computes o [dim][PANEL] = rescale o + v [keys, dim]^T p [keys][PANEL]. */
 static void accumulate_pv(const att_pv *x)
 {
     if (x->columns <= ATT_LANES)
@@ -97,9 +97,9 @@ static void accumulate_pv(const att_pv *x)
         accumulate_pv_as(ATT_PANEL_VECTORS, x);
 }
 
-/* o [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times rescale[i], over one range of keys; dim is a multiple
- * of PANEL. For queries that attend to one range only: their output is written in rows at once. Each sum is the same
- * chain as in accumulate_pv. */
+/* Computes o [queries, dim] = p [keys][PANEL]^T v [keys, dim], row i times rescale[i], over one range of keys; dim is a
+ * multiple of PANEL. It serves queries that attend to only one range, whose output is written as rows directly. Each
+ * sum is the same chain as in accumulate_pv. */
 static void pv_rows(const att_pv *x)
 {
     const att_range keys = x->range[0];
@@ -135,8 +135,8 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
     v_flush_end(flushed);
 }
 
-/* From maxima and sums [PANEL]: 1 / sum, and the log-sum-exp unless that is NULL; of a column with nothing to attend 0
- * and -inf. */
+/* Computes 1 / sum from maxima and sums [PANEL], and the log-sum-exp unless lse is NULL; a column that attends to
+ * nothing has 0 and -inf. */
 static void normalizer(const float *max, const float *sum, float *inverse, float *lse)
 {
     ATT_UNROLL (v, ATT_PANEL_VECTORS) {

@@ -1,13 +1,13 @@
-/* The backward of attention on one tile of queries by one block of keys, oriented as the forward: scores lie
- * [keys][queries]. Of its five products, S^T is the forward's; dP^T, dQ^T, dK and dV are here. */
+/* The backward of attention on one tile of queries by one block of keys, oriented as the forward: scores are
+ * [keys][queries]. S^T, the first of its five products, is the forward's; this file has dP^T, dQ^T, dK and dV. */
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/math.h"
 
 #include <float.h>
 
-/* x [rows, n] times scale -> y [panels of n][all][PANEL], zero-padded after n; rows after `rows` are not written. As
- * gemm_nn reads its right operand. */
+/* Packs x [rows, n] times scale -> y [panels of n][all][PANEL], the right operand of gemm_nn, zero-padded after n; rows
+ * after `rows` are not written. */
 static void pack_rows(int64_t rows, int64_t all, int64_t n, const float *x, int64_t stride, float scale, float *y)
 {
     for (int64_t j = 0; j < n; j += PANEL, y += all * PANEL)
@@ -19,15 +19,15 @@ static void pack_rows(int64_t rows, int64_t all, int64_t n, const float *x, int6
             }
 }
 
-/* c [m][PANEL] = a [m, k] b [k][PANEL], the first n columns: dP^T = V dO^T */
+/* Computes c [m][PANEL] = a [m, k] b [k][PANEL], the first n columns: dP^T = V dO^T. */
 static void dp(const att_product *x)
 {
     const tile_args t = {.k = x->k, .a = x->a, .lda = x->lda, .b = x->b, .c = x->c, .ldc = x->ldc};
     tile_columns((int)x->n, x->m, t);
 }
 
-/* c [m][PANEL] (+)= a [k, m]^T b [k][PANEL], rows of b ldb apart: dQ^T += K^T dS^T, and the gradient of a projection
- * (projection_back.c) */
+/* Computes or adds c [m][PANEL] = a [k, m]^T b [k][PANEL], rows of b ldb apart: dQ^T += K^T dS^T, and the gradient of a
+ * projection (projection_back.c). */
 static void gemm_tn(const att_product *x)
 {
     const tile_args t = {.k = x->k,
@@ -41,10 +41,10 @@ static void gemm_tn(const att_product *x)
     tile_onto(x->add, x->m, ATT_PANEL_VECTORS, t);
 }
 
-/* Some rows of it. */
+/* Computes some rows of gemm_nn. */
 ATT_INLINE void gemm_nn_as(const tile_start start, const att_product *x, int64_t first, int64_t rows)
 {
-    enum { HALF_MORE = ATT_PANEL_VECTORS + 1 }; /* vectors: a panel and half of the next, where registers suffice */
+    enum { HALF_MORE = ATT_PANEL_VECTORS + 1 }; /* vectors: a panel and half of the next, if registers suffice */
     for (int64_t j = 0; j < x->n; j += PANEL) {
         const tile_args t = {.k = x->k,
                              .a = x->a + first * x->lda,
@@ -65,8 +65,8 @@ ATT_INLINE void gemm_nn_as(const tile_start start, const att_product *x, int64_t
     }
 }
 
-/* c [m][n] (+)= a [m, k] b, b in panels [panels of n][ldb][PANEL]: dV += P^T dO and dK += dS^T Q. Where k is small the
- * time is that of reading and writing c, which then goes row by row. */
+/* Computes or adds c [m][n] = a [m, k] b, with b in panels [panels of n][ldb][PANEL]: dV += P^T dO and dK += dS^T Q. If
+ * k is small, most time is spent on reading and writing c, which is then processed row by row. */
 static void gemm_nn(const att_product *x)
 {
     enum { SMALL = 8 };
@@ -80,7 +80,7 @@ static void gemm_nn(const att_product *x)
     }
 }
 
-/* s and dp [keys][panel]: s becomes p = exp(scale s - lse), dp becomes p (dp - delta); lse in units of log2. */
+/* Replaces s and dp [keys][panel] by p = exp(scale s - lse) and p (dp - delta); lse is in units of log2. */
 static void softmax_backward(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
                              const float *delta)
 {

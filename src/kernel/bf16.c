@@ -46,8 +46,8 @@ ATT_INLINE void softmax_step_as(const int vectors, const att_softmax_step *t)
     softmax_end(vectors, &w, t->rescale, t->sum);
 }
 
-/* As attention.c's, but the weights are rounded to bf16 and stored in pairs of keys, [pairs][PANEL]. A range begins
- * with an even key. */
+/* Makes a softmax step as attention.c does, but rounds the weights to bf16 and stores them in pairs of keys,
+ * [pairs][PANEL]. A range begins with an even key. */
 static void softmax_step(const att_softmax_step *t)
 {
     if (t->columns <= ATT_LANES)

@@ -20,7 +20,7 @@ static void pack_weights(int64_t first, int64_t last, const float *p, float *pai
 #ifdef ATT_TILES_BF16
 #include "kernel/bf16_tiles.h"
 #else
-/* s [keys][PANEL] = k [keys, pairs] times turned q [pairs][PANEL] */
+/* Computes s [keys][PANEL] = k [keys, pairs] times transposed q [pairs][PANEL]. */
 static void scores(int64_t keys, int64_t queries, int64_t pairs, const float *k, int64_t stride, const float *q,
                    float *s, int64_t s_stride)
 {
@@ -28,8 +28,8 @@ static void scores(int64_t keys, int64_t queries, int64_t pairs, const float *k,
     tile_columns((int)queries, keys, t);
 }
 
-/* As attention.c's accumulate_pv, on pairs: v [pairs of keys][dim], p rounded into p_pairs [pairs of keys][PANEL], or
- * NULL where it has been. */
+/* Accumulates P V as attention.c does, on pairs: v [pairs of keys][dim], p rounded into p_pairs [pairs of keys][PANEL],
+ * or NULL if it has been rounded before. */
 static void accumulate_pv(int n_ranges, const att_range *range, int64_t dim, const float *v, const float *p,
                           float *p_pairs, const float *rescale, float *o)
 {

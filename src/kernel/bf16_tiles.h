@@ -1,13 +1,14 @@
-/* The two products of pairs (bf16_products.c) in tiles of 16 rows of 16 pairs. What is left of rows or of pairs is
- * multiplied in vectors; which that is depends on where they lie in the block alone, so no row's bits depend on others.
+/* The two products of pairs (bf16_products.c) in tiles of 16 rows of 16 pairs. Remaining rows and pairs are multiplied
+ * in vectors. Which ones remain depends only on their position in the block, so no row's bits depend on others.
  */
 
-/* c [rows][PANEL] = 0, or c where begun, + a [rows, 16 n pairs] b [16 n pairs][PANEL]; distances in floats. */
+/* A product c [rows][PANEL] = a [rows, 16 n pairs] b [16 n pairs][PANEL], added to c if begun; distances are in
+ * floats. */
 typedef struct squares {
     bool begun;
     int64_t n;
     const float *a;
-    int64_t a_row, a_tile, a_next; /* from row to row, from 16 of them to the next, from 16 pairs to the next */
+    int64_t a_row, a_tile, a_next; /* from row to row, from 16 rows to the next 16, from 16 pairs to the next 16 */
     const float *b;
     float *c;
     int64_t c_row;
@@ -15,7 +16,7 @@ typedef struct squares {
 
 enum { EDGE = ATT_TILE_EDGE };
 
-/* 16 rows, or twice as many, by 16 columns, or twice as many: tiles 0 to 3 are c, 4 and 5 a, 6 and 7 b. */
+/* Multiplies 16 or 32 rows by 16 or 32 columns: tiles 0 to 3 are c, 4 and 5 a, 6 and 7 b. */
 ATT_INLINE void square(const bool two_rows, const bool two_columns, const squares *s)
 {
     const size_t a_row = (size_t)s->a_row * sizeof(float), b_row = PANEL * sizeof(float);
@@ -59,7 +60,7 @@ ATT_INLINE void square(const bool two_rows, const bool two_columns, const square
         _tile_stored(3, low + EDGE, c_row);
 }
 
-/* All of `rows` rows, which are whole tiles */
+/* Computes all of `rows` rows, which are whole tiles. */
 ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares *s)
 {
     for (; rows >= 2 * EDGE; rows -= 2 * EDGE, s->a += 2 * s->a_tile, s->c += 2 * EDGE * s->c_row)
@@ -68,11 +69,11 @@ ATT_INLINE void all_squares(int64_t rows, const bool two_columns, squares *s)
         square(false, two_columns, s);
 }
 
-/* Functions of their own: their loops need all registers that there are. */
+/* These are separate functions, because their loops need all registers. */
 static void wide_squares(int64_t rows, squares s) { all_squares(rows, true, &s); }
 static void narrow_squares(int64_t rows, squares s) { all_squares(rows, false, &s); }
 
-/* s [keys][PANEL] = k [keys, pairs] times in_tiles_k q [pairs][PANEL] */
+/* Computes s [keys][PANEL] = k [keys, pairs] times transposed q [pairs][PANEL]. */
 static void scores(int64_t keys, int64_t queries, int64_t pairs, const float *k, int64_t stride, const float *q,
                    float *s, int64_t s_stride)
 {
@@ -98,7 +99,7 @@ static void scores(int64_t keys, int64_t queries, int64_t pairs, const float *k,
     tile_all(keys - rows, ATT_PANEL_VECTORS, false, START_ZERO, rows_left);
 }
 
-/* Words of values [pairs of keys][dim] for accumulate_pv: squares of 16 pairs by 16 are in_tiles_k where they lie. */
+/* Prepares words of values [pairs of keys][dim] for accumulate_pv: transposes squares of 16 pairs by 16 in place. */
 static void pack_values(int64_t keys, int64_t dim, float *pairs)
 {
     for (int64_t pair = 0; pair + EDGE <= keys / 2; pair += EDGE)
@@ -112,7 +113,7 @@ static void pack_values(int64_t keys, int64_t dim, float *pairs)
         }
 }
 
-/* Rows [first, rows) of o [rows][PANEL] times scale [PANEL], or 0 without that */
+/* Scales rows [first, rows) of o [rows][PANEL] by scale [PANEL], or sets them to 0 if scale is NULL. */
 static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o)
 {
     for (int64_t i = first; i < rows; i++)
@@ -122,8 +123,8 @@ static void begin_rows(int64_t first, int64_t rows, const float *scale, float *o
         }
 }
 
-/* As attention.c's accumulate_pv, on pairs: v [pairs of keys][dim] in transposed squares, p rounded into p_pairs [pairs
- * of keys][PANEL], or NULL where it has been. Runs begin with a square (att_mask_tile_make). */
+/* Accumulates P V as attention.c does, on pairs: v [pairs of keys][dim] in transposed squares, p rounded into p_pairs
+ * [pairs of keys][PANEL], or NULL if it has been rounded before. Ranges begin with a square (att_mask_tile_make). */
 static void accumulate_pv(int n_ranges, const att_range *range, int64_t dim, const float *v, const float *p,
                           float *p_pairs, const float *rescale, float *o)
 {
@@ -132,7 +133,7 @@ static void accumulate_pv(int n_ranges, const att_range *range, int64_t dim, con
         const int64_t pair = range[r].first / 2, pairs = (range[r].last - range[r].first + 1) / 2;
         const int64_t in_tiles_k = (range[r].last - range[r].first) / (2 * EDGE) * EDGE;
         const bool begun = r > 0 || rescale;
-        if (r == 0) /* but for what tiles begin */
+        if (r == 0) /* tiles begin the rows before these */
             begin_rows(begun || !in_tiles_k ? 0 : in_tiles, dim, rescale, o);
         if (p)
             pack_weights(range[r].first, range[r].last, p, p_pairs);

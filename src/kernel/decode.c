@@ -1,9 +1,9 @@
 /* Attention of a few queries: decoding, whose time is that of reading keys and values.
  *
  * A query tile would be almost empty, so here lanes are keys (scores) or dimensions of a value (P V). Every score,
- * weight, sum and output is the same chain of operations as in attention.c: the same bits. Scores lie in rows,
- * s [queries][keys]. Keys and values are f32, f16 or bf16; keys are rows, or packed in panels,
- * [ceil(keys / PANEL)][dim][PANEL].
+ * weight, sum and output is the same chain of operations as in attention.c: the same bits. Scores are rows, s
+ * [queries][keys]. Keys and values are f32, f16 or bf16; keys are rows, or packed in panels, [ceil(keys /
+ * PANEL)][dim][PANEL].
  *
  * What is read next is prefetched at the rate at which memory is read: values while scores are computed, the next keys
  * while values are added up. */
@@ -16,21 +16,22 @@
 #include <string.h>
 
 enum {
-    QUERIES = 4,             /* of one score tile */
+    QUERIES = 4,             /* queries of one score tile */
     PAIR = 2,                /* queries (or one) whose o is in registers while P V is added up, */
     WIDE = ROWS > 6 ? 8 : 4, /* in this number of vectors */
     MAX_QUERIES = 8,         /* queries of a softmax step together */
-    KEYS = 4,                /* by QUERIES together, or, where values are read once: */
-    KEYS_ONCE = 2,           /* as hardware prefetchers follow few streams */
+    KEYS = 4,                /* keys by QUERIES together, or, if values are read once: */
+    KEYS_ONCE = 2,           /* because hardware prefetchers follow few streams */
     PIECE = 8192,            /* bytes of values that stay in the first-level cache for all queries and columns */
     LINE = ATT_CACHE_LINE,
     CHUNK = 128 /* dimensions of PANEL keys that are converted together */
 };
 
-/* n numbers, at most a vector of them; 0 after. */
+/* Loads n numbers, at most a vector, followed by 0. */
 ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : v_load_n(x, n); }
 
-/* Bytes of n numbers. f16 and bf16 are converted piece by piece, into memory that stays in the first-level cache. */
+/* Returns the bytes of n numbers. f16 and bf16 are converted piece by piece, into memory that stays in the first-level
+ * cache. */
 static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
 ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, att_prefetch *next, float *y)
 {
@@ -49,7 +50,7 @@ ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, att_pre
         v_store_n(y + i, type == ATT_F16 ? v_from_f16(rest) : v_from_bf16(rest), count);
     }
 }
-/* rows [rows, n] of x, a stride apart, to y [rows][y_stride] */
+/* Converts rows [rows, n] of x, a stride apart, to y [rows][y_stride]. */
 static void convert(int type, int64_t rows, int64_t n, const void *x, int64_t stride, att_prefetch *next, float *y,
                     int64_t y_stride)
 {
@@ -80,7 +81,7 @@ typedef struct score_tile {
     att_prefetch *prefetch;
 } score_tile;
 
-/* A vector of keys from `first` on by n queries: squares of keys are transposed. n is a constant where this is
+/* Scores a vector of keys from `first` on by n queries: squares of keys are transposed. n is a constant where this is
  * inlined. */
 ATT_INLINE void score_rows(const int n, const score_tile *t, int first)
 {
@@ -115,7 +116,7 @@ ATT_INLINE void score_rows(const int n, const score_tile *t, int first)
         v_store(s + i * t->s_stride, acc[i]);
 }
 
-/* A packed panel of keys by n queries. */
+/* Scores a packed panel of keys by n queries. */
 ATT_INLINE void score_panel(const int n, const score_tile *t)
 {
     enum { PANEL_LINES = PANEL * sizeof *t->k / LINE };
@@ -162,7 +163,7 @@ static void score_floats(int queries, score_tile t)
         score_queries(1, &t);
 }
 
-/* One panel of keys of another type than f32, some dimensions at a time. */
+/* Scores one panel of keys of another type than f32, some dimensions at a time. */
 static void score_converted(const att_decode_scores *x, const char *k, score_tile t)
 {
     float piece[PANEL * CHUNK];
@@ -212,7 +213,7 @@ static float first_lane(vf x)
     return y[0];
 }
 
-/* The softmax step of one query, whose scores are a row, but for the sum of its weights. */
+/* Makes the softmax step of one query, whose scores are a row, except for the sum of its weights. */
 static void softmax_row(int n_ranges, const att_range *range, float *s, float *max, vf *factor)
 {
     const vf log2e = v_set((float)ATT_LOG2_E), nothing = v_set(-__builtin_inff()), before = v_set(*max);
@@ -238,7 +239,7 @@ static void softmax_row(int n_ranges, const att_range *range, float *s, float *m
     v_flush_end(flushed);
 }
 
-/* total [n] = the sum of each row: n chains of additions side by side. */
+/* Computes total [n], the sum of each row, by n chains of additions side by side. */
 ATT_INLINE void sum_rows(const int n, int n_ranges, const att_range *range, const float *s, int64_t stride,
                          float *total)
 {
@@ -251,7 +252,7 @@ ATT_INLINE void sum_rows(const int n, int n_ranges, const att_range *range, cons
         total[i] = sum[i];
 }
 
-/* As attention.c's softmax step, on rows of scores [queries][keys]. */
+/* Makes the softmax step of attention.c on rows of scores [queries][keys]. */
 static void softmax_step(const att_softmax_step *t)
 {
     for (int done = 0, some; done < t->columns; done += some) {
@@ -289,7 +290,7 @@ typedef struct pv_tile {
     att_prefetch *prefetch;
 } pv_tile;
 
-/* n queries by some vectors of the values from dimension d on, or by one vector of `columns` numbers. */
+/* Accumulates n queries by some vectors of the values from dimension d on, or by one vector of `columns` numbers. */
 ATT_INLINE void pv_vectors(const int n, const int vectors, int columns, int64_t d, const pv_tile *t)
 {
     const int64_t each = (vectors * ATT_LANES * (int)sizeof *t->v + LINE - 1) / LINE;
@@ -317,8 +318,8 @@ ATT_INLINE void pv_vectors(const int n, const int vectors, int columns, int64_t 
             v_store(o + i * t->o_stride + c * ATT_LANES, acc[i][c]);
 }
 
-/* QUERIES over whole values, keys [first, last) some at a time: their weights stay in registers, o in the first-level
- * cache, and each value is read once, in order, as hardware prefetchers expect. */
+/* Accumulates QUERIES queries over whole values, keys [first, last) some at a time. Weights stay in registers, o in the
+ * first-level cache, and each value is read once, in order, as hardware prefetchers expect. */
 ATT_INLINE void pv_keys(const int keys, int64_t first, int64_t last, const pv_tile *t)
 {
     const int64_t each = (keys * ATT_LANES * (int)sizeof *t->v + LINE - 1) / LINE;
@@ -358,7 +359,7 @@ ATT_INLINE void pv_queries(const int n, const pv_tile *t)
         pv_vectors(n, 1, t->dim - d < ATT_LANES ? (int)(t->dim - d) : ATT_LANES, d, t);
 }
 
-/* How often n queries go over a row of values. */
+/* Returns how often n queries read a row of values. */
 static int64_t passes_for(int64_t n, int64_t dim)
 {
     const int64_t wide = WIDE * ATT_LANES, half = WIDE / 2 * ATT_LANES, rest = dim % wide;
@@ -366,7 +367,7 @@ static int64_t passes_for(int64_t n, int64_t dim)
     return n / QUERIES + (n % QUERIES / PAIR + n % PAIR) * narrow;
 }
 
-/* All queries. once: these values are read here alone. */
+/* Accumulates P V of all queries. once: no other call reads these values. */
 static void pv_floats(int queries, bool once, pv_tile t)
 {
     const int64_t some = once ? KEYS_ONCE : KEYS, whole = t.first + (t.last - t.first) / some * some;
@@ -383,7 +384,7 @@ static void pv_floats(int queries, bool once, pv_tile t)
         pv_queries(1, &t);
 }
 
-/* Keys [first, last) of another type than f32, some dimensions at a time. */
+/* Accumulates keys [first, last) of another type than f32, some dimensions at a time. */
 static void pv_converted(const att_pv *x, int64_t first, int64_t last)
 {
     float piece[PANEL * CHUNK];
@@ -403,7 +404,8 @@ static void pv_converted(const att_pv *x, int64_t first, int64_t last)
     }
 }
 
-/* o [queries, dim] = rescale o + p [queries][keys] v [keys, dim]. Rows of o are written to a whole vector. */
+/* Computes o [queries, dim] = rescale o + p [queries][keys] v [keys, dim]. Rows of o are written up to a whole
+ * vector. */
 static void accumulate_pv(const att_pv *x)
 {
     const int n = x->columns;
@@ -443,7 +445,7 @@ static void merge(int64_t dim, float *max, float *sum, float *o, float max2, flo
     v_flush_end(flushed);
 }
 
-/* o [dim] times 1 / sum, to a whole vector; as attention.c's unpack does. */
+/* Multiplies o [dim] by 1 / sum, up to a whole vector, as attention.c's unpack does. */
 static void normalize(int64_t dim, float inverse, float *o)
 {
     for (int64_t d = 0; d < dim; d += ATT_LANES)

@@ -1,9 +1,9 @@
-/* Dropout of attention weights: which pairs of a query and a key are kept, and dropping the others.
+/* Dropout of attention weights: decides which pairs of a query and a key are kept, and drops the others.
  *
- * A pair's fate is a function of the seed, the caller's sequence id, the head, and the positions of query and key alone
- * (att_dropout_keep, in reference.c, is its definition), so it does not depend on threads, batch, blocks or
- * instruction set. One counter of Philox serves four keys of a query: a vector of queries at a time, in numbers of 64
- * bits, which hold the products of a round as they are. */
+ * Whether a pair is kept depends only on the seed, the caller's sequence id, the head, and the positions of query and
+ * key (att_dropout_keep, in reference.c, defines it), not on threads, batch, blocks or instruction set. One counter of
+ * Philox serves four keys of a query. Vectors of queries are processed as numbers of 64 bits, which hold the products
+ * of a round exactly. */
 #include "kernel/kernel.h"
 #include "kernel/philox.h"
 #include "kernel/tile.h"
@@ -25,8 +25,8 @@ static schedule schedule_of(uint64_t seed)
     return s;
 }
 
-/* The part of the first three rounds that depends on the query alone. No product mixes the query with the key before
- * the third round: until then one number for each query, and one for each group of keys, is enough. */
+/* The part of the first three rounds that depends only on the query. No product mixes the query with the key before the
+ * third round: until then one number for each query, and one for each group of keys, is enough. */
 typedef struct columns {
     vw x0[HALVES], x2[HALVES], x2_late[HALVES], x3[HALVES];
 } columns;
@@ -52,7 +52,7 @@ ATT_INLINE void start_columns(const int halves, const att_dropout_mask *d, const
     }
 }
 
-/* Bits of the four keys of a group. */
+/* Computes bits of the four keys of a group. */
 ATT_INLINE void keep_group(const int halves, const att_dropout_mask *d, const schedule *s, const columns *c,
                            uint32_t group, uint64_t bits[4])
 {
@@ -92,8 +92,8 @@ ATT_INLINE void keep_as(const int halves, const att_dropout_mask *d, uint32_t q0
         keep_group(halves, d, &s, &c, (k0 + (uint32_t)k) / 4, bits + k);
 }
 
-/* bits [keys, rounded up to whole fours]: bit i of bits[k] states whether query q0 + i keeps key k0 + k, for the first
- * queries of a panel; the bits after them are undefined. k0 is a multiple of 4. */
+/* Computes bits [keys, rounded up to whole fours]: bit i of bits[k] states whether query q0 + i keeps key k0 + k, for
+ * the first queries of a panel; other bits are undefined. k0 is a multiple of 4. */
 static void keep_bits(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits)
 {
     if (queries <= ATT_LANES)
@@ -102,7 +102,7 @@ static void keep_bits(const att_dropout_mask *d, int queries, uint32_t q0, uint3
         keep_as(HALVES, d, q0, k0, keys, bits);
 }
 
-/* s [keys][PANEL], rows stride apart: times scale where the bit is set, 0 elsewhere. */
+/* Multiplies s [keys][PANEL], rows stride apart, by scale where the bit is set, and by 0 elsewhere. */
 static void apply_dropout(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride)
 {
     for (int64_t k = 0; k < keys; k++)
@@ -112,7 +112,8 @@ static void apply_dropout(int64_t keys, const uint64_t *bits, float scale, float
         }
 }
 
-/* y [rows, columns] = x dropped, + residual where there is one, at most a panel wide; all are stride apart. */
+/* Drops elements of x -> y [rows, columns], and adds residual if there is one; at most a panel wide, rows stride
+ * apart. */
 static void drop_rows(int columns, int64_t rows, const uint64_t *bits, float scale, const float *x,
                       const float *residual, float *y, int64_t stride)
 {

@@ -2,9 +2,9 @@
  *
  *   c[i][j] = sum over p of a[i][p] b[j][p]
  *
- * B lies in panels: [panel of columns][k][PANEL]. A register tile is some rows of A, read where they lie, each
- * element broadcast, by the vectors of one panel. Each element of C is one ascending chain over p, whatever the tile
- * and the blocking: a row's bits depend on that row and on B alone. */
+ * B is in panels: [panel of columns][k][PANEL]. A register tile multiplies some rows of A, read in place and broadcast
+ * element by element, by the vectors of one panel. Each element of C is one ascending chain over p, whatever the tile
+ * and the blocking, so a row's bits depend only on that row and on B. */
 #include "kernel/activation.h"
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
@@ -33,7 +33,7 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
     }
 }
 
-/* Reads as many columns of k at once as a cache line has codes, and writes rows of a panel. */
+/* Packs codes: reads as many columns of k at once as a cache line has codes, and writes rows of a panel. */
 static void pack_codes(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
                        int64_t last, uint16_t *packed)
 {
@@ -48,14 +48,14 @@ static void pack_codes(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n
         }
 }
 
-/* Panels of one tile. With one or two rows several: enough independent chains to hide the latency of an addition. With
- * more rows, the number that needs the fewest loads. */
+/* Returns the panels of one tile. With one or two rows there are several: enough independent chains to hide the latency
+ * of an addition. With more rows it is the number that needs the fewest loads. */
 static int panels_for(int64_t rows) { return rows == 1 ? 4 : rows == 2 || ATT_WIDE_ROWS > 2 ? 2 : 1; }
 
-/* The largest number of rows of a tile: that of a tile across two panels, where it is the better one */
+/* The largest number of rows of a tile: that of a tile across two panels, if that one is better. */
 enum { MAX_TILE_ROWS = ATT_WIDE_ROWS > 2 ? ATT_WIDE_ROWS : ROWS };
 
-/* A tile of a row count known at run time */
+/* Computes a tile with a number of rows that is known only at run time. */
 ATT_INLINE void tile_rows(int rows, const int vectors, const tile_start start, const tile_args *t)
 {
     if (rows > (vectors > ATT_PANEL_VECTORS ? ATT_WIDE_ROWS : MAX_TILE_ROWS))
@@ -102,7 +102,7 @@ static void tile(int rows, int panels, bool add, const tile_args *t)
         tile_from(START_ZERO, rows, panels, t);
 }
 
-/* activation(c + bias) + residual on a finished tile, n columns from column j on. */
+/* Applies activation(c + bias) + residual to a finished tile, n columns from column j on. */
 ATT_INLINE void finish_as(const int activation, int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *e,
                           int64_t i, int64_t j)
 {
@@ -150,7 +150,7 @@ static void finish(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epi
     }
 }
 
-/* A tile whose columns end within its panel: computed beside C, then the used columns are copied. */
+/* Computes a tile whose columns end within its panel in memory beside C, then copies the used columns. */
 static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
 {
     float whole[MAX_TILE_ROWS * PANEL] = {0};
@@ -166,7 +166,7 @@ static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
             t->c[r * t->ldc + j] = whole[r * PANEL + j];
 }
 
-/* Some panels over some of k: all rows are multiplied with a block before the next one. */
+/* A block, some panels over a part of k: all rows are multiplied with a block before the next one. */
 typedef struct block {
     int64_t q, panels, k0, depth;
     const float *b; /* [panels][depth][PANEL], panels ldb apart */
@@ -178,13 +178,14 @@ static block packed_block(const att_gemm_args *g, int64_t q, int64_t panels, int
     return (block){q, panels, k0, depth, g->packed + (q * g->k + k0) * PANEL, g->k * PANEL};
 }
 
-/* Blocked only if several tiles read the block: prefetching the next block needs that much arithmetic. */
+/* Returns whether k is divided into blocks: only if several tiles read a block, because prefetching the next block
+ * needs that much arithmetic. */
 static bool in_blocks(const att_gemm_args *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
 
-/* The depth of the blocks that k numbers are split into. With few rows blocks are short: only the first one is read
- * before it has been prefetched, and the others come from the first-level cache. Otherwise k is one block, so that sums
- * stay in registers, as long as the second-level cache has room for it and the next one; else blocks of equal depth, as
- * a short block leaves no time to prefetch a long one. */
+/* Returns the depth of the blocks into which k is divided. With few rows blocks are short: only the first is read
+ * without having been prefetched, and the others come from the first-level cache. Otherwise k is one block, so that
+ * sums stay in registers, if the second-level cache has room for it and the next one. If not, blocks have equal depth,
+ * because a short block leaves no time to prefetch a long one. */
 static int64_t depth_for(const att_gemm_args *g, int64_t panels, int64_t k)
 {
     enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
@@ -195,7 +196,7 @@ static int64_t depth_for(const att_gemm_args *g, int64_t panels, int64_t k)
     return att_ceil_div(k, parts);
 }
 
-/* Rows [i, i + rows) by a block. */
+/* Multiplies rows [i, i + rows) by a block. */
 static void product_tile(const att_gemm_args *g, int64_t i, int rows, const block *b, att_prefetch *prefetch)
 {
     const int64_t columns = att_min(b->panels * PANEL, g->n - b->q * PANEL);
@@ -216,7 +217,7 @@ static void product_tile(const att_gemm_args *g, int64_t i, int rows, const bloc
         finish(rows, columns, t.c, t.ldc, g->epilogue, i, b->q * PANEL);
 }
 
-/* All rows by a block, while the next one is prefetched; next NULL: there is none. */
+/* Multiplies all rows by a block, while the next one is prefetched; next NULL: there is none. */
 static void product_rows(const att_gemm_args *g, const block *b, const block *next)
 {
     const int64_t tiles = att_ceil_div(g->m, b->panels == 2 ? ATT_WIDE_ROWS : MAX_TILE_ROWS);
@@ -233,7 +234,7 @@ static void product_rows(const att_gemm_args *g, const block *b, const block *ne
     }
 }
 
-/* Panels from q on over [k0, end), block by block. */
+/* Multiplies by panels from q on over [k0, end), block by block. */
 static void product_panels(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
 {
     const int64_t max_depth = depth_for(g, panels, end - k0);
@@ -250,7 +251,7 @@ static void product_panels(const att_gemm_args *g, int64_t q, int64_t panels, in
 
 /* ---- 16-bit codes */
 
-/* One row by four panels of codes, which become f32 in registers: as fast as memory is read. */
+/* Multiplies one row by four panels of codes, which become f32 in registers: as fast as memory is read. */
 ATT_INLINE void code_row_as(const bool bf16, const att_gemm_args *g, const block *b)
 {
     enum { PANELS = 4 };
@@ -281,7 +282,7 @@ static void code_row(const att_gemm_args *g, const block *b)
         code_row_as(false, g, b);
 }
 
-/* Codes [count] as f32 -> out */
+/* Expands codes [count] to f32 -> out */
 static void expand(const att_gemm_args *g, int64_t count, const uint16_t *codes, float *out)
 {
     for (int64_t j = 0; j < count && g->bf16; j += ATT_LANES)
@@ -290,7 +291,8 @@ static void expand(const att_gemm_args *g, int64_t count, const uint16_t *codes,
         v_store(out + j, v_from_f16(codes + j));
 }
 
-/* Panels from q on over [k0, end): a block becomes f32 for all rows, and stays in the cache. */
+/* Multiplies by panels of codes from q on over [k0, end): a block is expanded to f32 once for all rows, and stays in
+ * the cache. */
 static void product_codes(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
 {
     enum { FLOATS = 8192 };

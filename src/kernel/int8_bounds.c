@@ -1,14 +1,14 @@
 /* Bounds of many products from int8 copies, a quarter of the bytes.
  *
- * Rows are kept as whole numbers of a byte: x = s p + f and w = t q + e, where f and e are what is left. Then
+ * Rows are stored as integers of a byte: x = s p + f and w = t q + e, where f and e are the rests. Then
  *
  *   x . w = s t (p . q) + f . (t q) + x . e,   |f . (t q)| <= |f| (|w| + |e|),   |x . e| <= |x| |e|
  *
- * by the inequality of Cauchy and Schwarz. p . q has no rounding, the norms are known: to find the largest of many
- * products, only those need be computed whose upper bound reaches the largest lower bound.
+ * by the Cauchy-Schwarz inequality. p . q has no rounding, and the norms are known. So to find the largest of many
+ * products, only those need to be computed whose upper bound reaches the largest lower bound.
  *
- * Four int8 are one 32-bit word, and words are loaded as floats are (tile.h): a panel of columns is
- * [words][PANEL], and after it are, each [PANEL], what a sum starts from, steps, norms and rests. */
+ * Four int8 are one 32-bit word, and words are loaded as floats are (tile.h): a panel of columns is [words][PANEL],
+ * followed by rows [PANEL] of the sums' initial values, steps, norms and rests. */
 // also: avx512bf16
 #include "kernel/kernel.h"
 #include "simd/simd.h"
@@ -30,7 +30,8 @@ static float largest(int64_t k, const float *x)
     return v_top(max);
 }
 
-/* x [k] -> y [k], moved up by `shift`. Squares of small numbers would be lost: they are taken of x / largest. */
+/* Quantizes x [k] -> y [k], shifted up by `shift`. Squares are computed from x / largest, because those of small
+ * numbers would underflow. */
 static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, int8_t *y)
 {
     const float max = largest(k, x), scale = max >= FLT_MIN ? 1 / max : 0;
@@ -40,7 +41,7 @@ static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, i
     for (int64_t i = 0; i < k; i += ATT_LANES) {
         const int used = k - i < ATT_LANES ? (int)(k - i) : ATT_LANES;
         const vf z = v_mul(v_load_n(x + i, used), v_set(scale));
-        const vf whole = v_min(v_max(v_round(v_mul(z, up)), low), up); /* NaN, too, becomes one of them */
+        const vf whole = v_min(v_max(v_round(v_mul(z, up)), low), up); /* NaN also becomes an integer */
         const vf rest = v_sub(z, v_mul(whole, down));
         float numbers[ATT_LANES];
         squares = v_fma(z, z, squares);
@@ -51,8 +52,8 @@ static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, i
             y[i + j] = (int8_t)((int32_t)numbers[j] + shift);
         }
     }
-    const float count = (float)k, round = 1 + (count + 16) * FLT_EPSILON; /* of sums, roots and products */
-    if (scale == 0) { /* next to nothing, or not finite: the squares' sum is then NaN */
+    const float count = (float)k, round = 1 + (count + 16) * FLT_EPSILON; /* rounding of sums, roots and products */
+    if (scale == 0) { /* tiny or not finite: the sum of squares is then NaN */
         const float bound = count * FLT_MIN + v_sum(squares);
         return (att_int8_row){.norm = bound, .rest = bound};
     }
@@ -62,10 +63,10 @@ static att_int8_row quantize(int levels, int shift, int64_t k, const float *x, i
                           .sum = sum};
 }
 
-/* x [PANEL][words] and what is known of these columns -> a panel */
+/* Packs x [PANEL][words] and the norms of these columns -> a panel */
 static void pack(int64_t words, const float *x, const att_int8_row *of, float *panel)
 {
-    const float chain = (float)(4 * words + 16) * FLT_EPSILON; /* what a product of f32 may be wrong by, of |x| |w| */
+    const float chain = (float)(4 * words + 16) * FLT_EPSILON; /* error of a product of f32, as a share of |x| |w| */
     float *extra = panel + words * PANEL;
     tile_pack_as(false, PANEL, words, x, words, 1, panel);
     for (int j = 0; j < PANEL; j++) {
@@ -82,7 +83,7 @@ static void bounds_of(const att_int8_row *row, int columns, const float *sums, c
                       float *upper, float *best)
 {
     const vf step = v_set(row->step), norm = v_set(row->norm), rest = v_set(row->rest);
-    const vf loose = v_set(8 * FLT_EPSILON), min_bound = v_set(8 * FLT_MIN); /* the roundings of all this */
+    const vf loose = v_set(8 * FLT_EPSILON), min_bound = v_set(8 * FLT_MIN); /* the rounding errors of these steps */
     vf max = v_set(*best);
     for (int j = 0; j < columns; j += ATT_LANES) {
         const int used = columns - j < ATT_LANES ? columns - j : ATT_LANES;
@@ -97,8 +98,8 @@ static void bounds_of(const att_int8_row *row, int columns, const float *sums, c
     *best = v_top(max);
 }
 
-/* Upper bounds of rows by a panel of columns, and the largest lower bounds, as bounds_of has them. A bound that is NaN
- * is none. prefetch: the next panel. */
+/* Computes upper bounds of rows by a panel of columns, and the largest lower bounds, by bounds_of. A bound that is NaN
+ * does not count. prefetch: the next panel. */
 static void bounds(const att_int8_args *b)
 {
     const float *extra = b->panel + b->words * PANEL;

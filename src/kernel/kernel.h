@@ -2,7 +2,8 @@
  *
  * A kernel file NAME.c defines static functions and one that enters them in the table:
  *     void ATTEND_ISA(att_kernel_NAME)(att_kernels *k) { k->... = ...; }
- * The scalar set fills the table first, a better one overrides what it has. The build finds the files. */
+ * The scalar set fills the table first, and better sets replace the functions that they have. The build finds the
+ * files. */
 #ifndef ATT_KERNEL_H
 #define ATT_KERNEL_H
 
@@ -14,7 +15,7 @@
 
 /* What happens to a finished element c[i][j] of a GEMM: activation(c + bias[j]) + residual[i][j]. */
 typedef struct att_epilogue {
-    bool add;              /* the sum begins with what c[i][j] was, not with 0 */
+    bool add;              /* the sum begins with the old c[i][j] instead of 0 */
     const float *bias;     /* [n] or NULL */
     const float *residual; /* [m, n] or NULL */
     int64_t residual_stride;
@@ -29,21 +30,21 @@ typedef struct att_range {
 typedef struct att_dropout_mask {
     uint64_t seed;
     uint32_t sequence, head;
-    uint32_t threshold; /* round(p 2^32); 0: nothing is dropped, however much more than 0 p is */
+    uint32_t threshold; /* round(p 2^32); 0: nothing is dropped, even if p is not quite 0 */
 } att_dropout_mask;
 static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((double)p * 0x1p32 + 0.5); }
 
 /* Products of int8 (int8_bounds.c): the left operand is in [-63, 63], shifted up by 64, the right one in [-127, 127].
  */
-enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MAX = 1 << 17 /* of k */ };
+enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MAX = 1 << 17 /* maximum of k */ };
 
 /* A row x [k], quantized to int8 y [k]: x is about step y. Norms are rounded up. */
 typedef struct att_int8_row {
-    float step, norm, rest; /* rest: the norm of x - step y; both norms are not finite where x is not */
+    float step, norm, rest; /* rest: the norm of x - step y; both norms are not finite if x is not */
     int32_t sum;            /* of y */
 } att_int8_row;
 
-/* A step of Adam: what all numbers have in common. */
+/* A step of Adam: coefficients for all numbers. */
 typedef struct att_adam {
     float scale, l2;    /* the slope is scale g + l2 x */
     float beta1, rest1; /* m = beta1 m + rest1 slope, rest = 1 - beta */
@@ -57,12 +58,12 @@ typedef struct att_sgd {
     float scale, l2, momentum, rate;
 } att_sgd;
 
-/* Depth of a product that is done at a time: this part of a panel stays in the second-level cache. */
+/* Maximum depth of a block of a product: this part of a panel stays in the second-level cache. */
 enum { ATT_GEMM_DEPTH = 2048 };
 
 #define ATT_LOG2_E 1.4426950408889634
 
-/* Scores of one step of the online softmax, which become weights 2^(s scale log2 e - max): s lies [keys][columns] in
+/* Scores of one step of the online softmax, which become weights 2^(s scale log2 e - max): s is [keys][columns] with
  * rows `stride` apart, in decoding [queries][keys]. */
 typedef struct att_softmax_step {
     int columns; /* queries in use */
@@ -72,8 +73,8 @@ typedef struct att_softmax_step {
     float *s;
     int64_t stride;   /* of s in decoding; else a query tile */
     float *max, *sum; /* [queries] running maximum, in units of log2, and sum */
-    float *rescale;   /* [queries] becomes the factor for what earlier blocks have summed */
-    float *pairs;     /* bf16: the weights, rounded, in pairs of keys; s stays */
+    float *rescale;   /* [queries] receives the factor of the sums of earlier blocks */
+    float *pairs;     /* bf16: the rounded weights in pairs of keys; s does not change */
 } att_softmax_step;
 
 /* O = rescale O + V^T P of some ranges of keys. */
@@ -97,7 +98,7 @@ typedef struct att_pv {
 typedef struct att_decode_scores {
     int type; /* att_dtype of k */
     int queries;
-    bool packed; /* k lies in panels [ceil(keys / nr)][dim][nr], and k_stride is not used */
+    bool packed; /* k is in panels [ceil(keys / nr)][dim][nr], and k_stride is not used */
     int64_t keys, dim;
     const void *k; /* [keys, dim] */
     int64_t k_stride;
@@ -108,9 +109,9 @@ typedef struct att_decode_scores {
     att_prefetch *prefetch; /* or NULL; is consumed */
 } att_decode_scores;
 
-/* One of the backward's products, C = or += A B. */
+/* A product of the backward, C = A B or C += A B. */
 typedef struct att_product {
-    bool add; /* to what is in c; else from 0 */
+    bool add; /* add to c; false: start from 0 */
     int64_t m, n, k;
     const float *a;
     int64_t lda;
@@ -121,14 +122,15 @@ typedef struct att_product {
     att_prefetch *prefetch; /* or NULL; is consumed */
 } att_product;
 
-/* c [m, n] = epilogue(a [m, k] times panels [first, last) of B): one ascending chain over k for each element. */
+/* A product c [m, n] = epilogue(a [m, k] times panels [first, last) of B): one ascending chain over k for each
+ * element. */
 typedef struct att_gemm_args {
     int64_t m, n, k;
     const float *a; /* [m, k], rows lda apart */
     int64_t lda;
-    const float *packed;   /* B [n, k] in panels [ceil(n / nr)][k][nr]; or NULL: it is in `codes` */
+    const float *packed;   /* B [n, k] in panels [ceil(n / nr)][k][nr]; or NULL: `codes` has it */
     const uint16_t *codes; /* B in the same panels, 16 bits each; computed as f32, so results have the same bits */
-    bool bf16;             /* the codes are bf16; else f16 */
+    bool bf16;             /* the codes are bf16; false: f16 */
     int64_t first, last;
     float *c; /* [m, n], rows ldc apart */
     int64_t ldc;
@@ -152,11 +154,12 @@ typedef struct att_int8_args {
 /* Numbers of a block of a quantized row: types Q8_0, Q4_0 and Q4_1 of att_dtype */
 enum { ATT_QUANTIZED_BLOCK = 32 };
 
-/* c [m, n] = a [m, k] times B^T for panels [first, last) of nr columns; see quantized.c. k is in whole blocks. */
+/* A product c [m, n] = a [m, k] times B^T for panels [first, last) of nr columns; see quantized.c. k is a multiple of
+ * the block size. */
 typedef struct att_quantized_args {
     int64_t m, n, k;
     const float *words;      /* A, quantized: [m, k / 4], four int8 each */
-    const float *step, *sum; /* [m, blocks]: what a number of `words` stands for, and the sum of a block's numbers */
+    const float *step, *sum; /* [m, blocks]: the scale of the numbers in `words`, and the sum of a block's numbers */
     int type;                /* att_dtype of B */
     const void *b;           /* [n] rows of blocks */
     int64_t row_bytes;
@@ -167,12 +170,12 @@ typedef struct att_quantized_args {
 
 /* gemm.c */
 typedef struct att_gemm_kernels {
-    int (*panels_per_tile)(int64_t rows); /* of B that a register tile takes, if A has `rows` rows */
-    /* B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / nr)][k][nr], zero-padded;
-     * only panels [first, last) are written. */
+    int (*panels_per_tile)(int64_t rows); /* panels of B in a register tile, if A has `rows` rows */
+    /* Packs B [n, k] with element strides (row: n, column: k) -> panels [ceil(n / nr)][k][nr], zero-padded; only panels
+     * [first, last) are written. */
     void (*pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
                  float *packed);
-    /* Copies 16-bit codes of f16 or bf16 in the same way. */
+    /* Packs 16-bit codes of f16 or bf16 in the same way. */
     void (*pack_codes)(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
                        int64_t last, uint16_t *packed);
     void (*run)(const att_gemm_args *args);
@@ -182,7 +185,8 @@ typedef struct att_gemm_kernels {
 
 /* quantized.c */
 typedef struct att_quantized_kernels {
-    /* A row x [k] -> words [k / 4], step and sum [k / 32]. A block with a number that is not finite has step NaN. */
+    /* Quantizes a row x [k] -> words [k / 4], step and sum [k / 32]. A block with a number that is not finite has step
+     * NaN. */
     void (*quantize)(int64_t k, const float *x, float *words, float *step, float *sum);
     void (*run)(const att_quantized_args *args);
 } att_quantized_kernels;
@@ -205,16 +209,17 @@ typedef struct att_codes_kernels {
 
 /* attention.c: forward, queries are the columns of a tile, keys its rows */
 typedef struct att_attend_kernels {
-    /* x [rows, n] times scale -> y [n][q_tile], transposed; and x [n][q_tile] -> y [rows, n], row i times scale[i] */
+    /* Pack x [rows, n] times scale -> y [n][q_tile], transposed; and unpack x [n][q_tile] -> y [rows, n], row i times
+     * scale[i]. */
     void (*pack)(int64_t rows, int64_t n, const float *x, int64_t stride, float scale, float *y);
     void (*unpack)(int64_t rows, int64_t n, const float *x, const float *scale, float *y, int64_t stride);
     void (*scale_scores)(int64_t keys, float factor, float *s, int64_t stride);
-    /* s becomes `value` where bit i of bits[key] is 0 */
+    /* Sets s to `value` where bit i of bits[key] is 0. */
     void (*apply_mask)(int64_t keys, const uint64_t *bits, float value, float *s, int64_t stride);
     void (*softmax_step)(const att_softmax_step *args);
     void (*accumulate_pv)(const att_pv *args);
-    void (*pv_rows)(const att_pv *args); /* NULL where it is no faster */
-    /* From maxima and sums [q_tile]: 1 / sum, and the log-sum-exp, lse or NULL */
+    void (*pv_rows)(const att_pv *args); /* NULL if it is not faster */
+    /* Computes 1 / sum from maxima and sums [q_tile], and the log-sum-exp, lse or NULL. */
     void (*normalizer)(const float *max, const float *sum, float *inverse, float *lse);
     void (*merge)(int64_t dim, float *max, float *sum, float *o, const float *max2, const float *sum2, const float *o2);
 } att_attend_kernels;
@@ -225,7 +230,7 @@ typedef struct att_backward_kernels {
     void (*dp)(const att_product *args);
     void (*gemm_tn)(const att_product *args);
     void (*gemm_nn)(const att_product *args);
-    /* s and dp [keys][q_tile]: s becomes p = exp(scale s - lse), dp becomes p (dp - delta); lse in units of log2 */
+    /* Replaces s and dp [keys][q_tile] by p = exp(scale s - lse) and p (dp - delta); lse is in units of log2. */
     void (*softmax)(int64_t keys, float scale, float *s, float *dp, int64_t stride, const float *lse,
                     const float *delta);
 } att_backward_kernels;
@@ -248,15 +253,15 @@ typedef struct att_bf16_kernels {
     void (*softmax_step)(const att_softmax_step *args);
     void (*accumulate_pv)(int n_ranges, const att_range *range, int64_t dim, const float *v, const float *p,
                           float *p_pairs, const float *rescale, float *o);
-    /* Pairs of the values of a block as accumulate_pv reads them; NULL where that is as they are. A set that has it
-     * multiplies in AMX tiles, which the system must allow (att_os_allow_tiles). */
+    /* Prepares pairs of the values of a block for accumulate_pv; NULL if it reads them as they are. A set that has this
+     * function multiplies in AMX tiles, which the system must allow (att_os_allow_tiles). */
     void (*pack_values)(int64_t keys, int64_t dim, float *pairs);
-    void (*amx_begin)(void), (*amx_end)(void); /* of a thread: before scores and accumulate_pv, and after them */
+    void (*amx_begin)(void), (*amx_end)(void); /* called by each thread before and after scores and accumulate_pv */
 } att_bf16_kernels;
 
 /* dropout.c */
 typedef struct att_dropout_kernels {
-    /* bits [keys, in whole fours] of the pairs that are kept */
+    /* Computes bits [keys, in whole fours] of the pairs that are kept. */
     void (*mask)(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits);
     /* s = kept ? scale s : 0 */
     void (*apply)(int64_t keys, const uint64_t *bits, float scale, float *s, int64_t stride);
@@ -277,19 +282,19 @@ typedef struct att_layer_kernels {
 
     /* softmax.c: y [n] = exp(x - max x) / sum; all -inf gives zeros; NaN gives NaN; y may be x */
     void (*softmax)(int64_t n, const float *x, float *y);
-    /* From y and dy, adds to dx; all [n] */
+    /* Adds the gradient that follows from y and dy to dx; all [n]. */
     void (*softmax_back)(int64_t n, const float *y, const float *dy, float *dx);
-    float (*log_sum_exp)(int64_t n, const float *x); /* -inf where all are */
-    /* The largest, and the sum of e^(x - largest): 0 where all are -inf, NaN where one is */
+    float (*log_sum_exp)(int64_t n, const float *x); /* -inf if all are */
+    /* Computes the largest x, and the sum of e^(x - largest): 0 if all are -inf, NaN if one is NaN. */
     void (*sum_exp)(int64_t n, const float *x, float *largest, float *sum);
-    /* The first i from `from` on with x[i] >= min, or NaN; n: there is none */
+    /* Returns the first i from `from` on with x[i] >= min or NaN; n: there is none. */
     int64_t (*next_at_least)(int64_t n, const float *x, float min, int64_t from);
     /* dx [n] = factor (e^(x - lse) - share); dx may be x */
     void (*cross_entropy_back)(int64_t n, const float *x, float lse, float share, float factor, float *dx);
 
     /* norm.c; y may be x */
     void (*layer_norm)(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y);
-    /* From dy, adds to dx, dgamma and dbeta; all [n] */
+    /* Adds the gradients that follow from dy to dx, dgamma and dbeta; all [n]. */
     void (*layer_norm_back)(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
                             float *dgamma, float *dbeta);
     /* x / sqrt(mean square + eps) * gamma */
@@ -298,8 +303,8 @@ typedef struct att_layer_kernels {
                           float *dgamma);
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
-    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times direction = 1, or -1 for the
-     * direction back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbors x[2 i] and x[2 i + 1]. */
+    /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], with sin times direction, 1 or -1 for
+     * the inverse; y may be x. Pair i is x[i] and x[pairs + i], or for neighbors x[2 i] and x[2 i + 1]. */
     void (*rotate_halves)(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
                           float *y);
     void (*rotate_pairs)(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
@@ -329,13 +334,14 @@ typedef struct att_vector_kernels {
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
     void (*div)(int64_t n, const float *a, const float *b, float *y); /* a / b */
     void (*max)(int64_t n, const float *a, const float *b, float *y); /* NaN where a or b is */
-    /* y is the maximum of several x: where it is this x, dy is added to dx, and set to 0 for the others */
+    /* Passes the gradient of a maximum y of several x: where y is this x, adds dy to dx and sets dy to 0, so that the
+     * other x get none. */
     void (*max_back)(int64_t n, const float *x, const float *y, float *dy, float *dx);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     float (*dot)(int64_t n, const float *a, const float *b);
-    /* y [columns, rows] = x [rows, columns], turned */
+    /* Transposes x [rows, columns] -> y [columns, rows]. */
     void (*transpose)(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y, int64_t y_stride);
-    bool (*all_finite)(int64_t n, const float *x); /* none is Inf or NaN */
+    bool (*all_finite)(int64_t n, const float *x); /* whether no number is Inf or NaN */
     void (*from_f16)(int64_t n, const uint16_t *x, float *y);
     void (*from_bf16)(int64_t n, const uint16_t *x, float *y);
     void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
@@ -343,7 +349,7 @@ typedef struct att_vector_kernels {
     float (*sum)(int64_t n, const float *x);
 } att_vector_kernels;
 
-/* peak.c: what the machine can do at best */
+/* peak.c: the machine's limits */
 typedef struct att_measure_kernels {
     double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */
     double (*read)(int64_t n, const float *x);      /* reads n numbers once, at memory speed */
@@ -367,12 +373,12 @@ typedef struct att_kernels {
     att_measure_kernels measure;
 } att_kernels;
 
-/* The table of an instruction set (att_ctx.isa). Filled once; safe from any thread. */
+/* Returns the table of an instruction set (att_ctx.isa). Filled once; safe from any thread. */
 const att_kernels *att_kernels_of(int isa);
 
 /* ---- references in double, beside each kernel (reference.c): what the tests hold the kernels against */
 
-/* c [m, n] = epilogue(a [m, k] times B), as att_gemm_args, but B [n, k] as it is stored */
+/* A product c [m, n] = epilogue(a [m, k] times B), as att_gemm_args, but with B [n, k] as it is stored. */
 typedef struct att_ref_gemm_args {
     int64_t m, n, k;
     const float *a; /* rows lda apart */
@@ -382,9 +388,10 @@ typedef struct att_ref_gemm_args {
     const att_epilogue *epilogue; /* or NULL */
 } att_ref_gemm_args;
 void att_ref_gemm(const att_ref_gemm_args *args, double *c, int64_t ldc);
-/* Whether dropout keeps the weight of query q and key k, which are counted by their absolute positions, modulo 2^32:
+/* Returns whether dropout keeps the weight of query q and key k, which are counted by their absolute positions, modulo
+ * 2^32:
  *     Philox4x32-10, key = (low, high word of the seed), counter = (q, k / 4, head, sequence)
- * gives four words; the pair is kept where word k % 4 >= threshold. */
+ * makes four words; the pair is kept if word k % 4 >= threshold. */
 bool att_dropout_keep(const att_dropout_mask *d, uint32_t q, uint32_t k);
 double att_ref_activate(int activation, double x);
 double att_ref_activate_slope(int activation, double x);
@@ -392,7 +399,8 @@ double att_ref_logistic(double x, double t);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 double att_ref_log_sum_exp(int64_t n, const float *x);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
-/* The gradients of sum(dy y) by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if centered
+/* Computes the gradients of sum(dy y) by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if
+ * centered.
  */
 void att_ref_norm_back(bool centered, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
                        double *dx, double *dgamma);
@@ -401,7 +409,8 @@ void att_ref_normalize(int64_t n, const float *x, float eps, double *y);
 /* step: from pair to pair, and to a pair's second number */
 void att_ref_rotate(int64_t pairs, const int64_t step[2], float direction, const float *x, const float *sine,
                     const float *cosine, double *y);
-/* From products with x, in, and with h, all gates, one after the other: those of kernel/recurrent.c */
+/* Compute a step from the products of x (in) and of h, with all gates one after the other, as kernel/recurrent.c
+ * does. */
 void att_ref_gru(int64_t n, const double *in, const double *product, const double *h, double *y);
 void att_ref_lstm(int64_t n, const double *in, const double *product, const double *c, double *y, double *c_new);
 void att_ref_adam(int64_t n, const att_adam *a, const float *g, double *x, double *m, double *v);

@@ -8,7 +8,7 @@
 enum { FEWEST_RUNS = 3, MAX_RUNS = 20, ITEMS_PER_THREAD = 16 };
 static const double ENOUGH_SECONDS = 0.4; /* total time limit of the runs */
 
-/* Seconds of the fastest of several calls, each of n items in parallel. */
+/* Returns the seconds of the fastest of several calls, each of n items in parallel. */
 static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg)
 {
     att_parallel_for(ctx, n, body, arg); /* warm-up: wakes the workers and raises the clock */
@@ -38,7 +38,7 @@ static void run_peak(void *arg, int i)
     j->kernels->measure.peak(j->repeats, &flops);
 }
 
-/* Number of kernel repetitions that take the given seconds. */
+/* Returns the number of kernel repetitions that take the given seconds. */
 static int64_t repeats_for(const att_kernels *kernels, double seconds)
 {
     enum { ENOUGH = 1 << 12 }; /* some hundred microseconds */
@@ -96,7 +96,7 @@ att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"bytes_per_second", bytes_per_second})))
         return ATT_ERR_ARGUMENT;
-    /* Much more than the caches hold, but at most a quarter of the free memory. */
+    /* Memory to read: much more than the caches hold, but at most a quarter of the free memory. */
     static const size_t item = ITEM_FLOATS * sizeof(float), usual = (size_t)256 << 20;
     const size_t second = att_os_cache(2), third = att_os_cache(3), caches = 8 * (second > third ? second : third);
     const size_t quarter = att_os_memory("") / 4;

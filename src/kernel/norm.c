@@ -1,12 +1,13 @@
-/* Normalization of one row. Sums are in float, but in double where the squares leave its range. The norm by the root
- * mean square is that of a layer with a mean of 0 and no beta: `centered` tells, a constant where it is inlined. */
+/* Normalization of one row. Sums are in float, or in double if the squares leave the range of float. RMS norm is layer
+ * norm with a mean of 0 and without beta: `centered` distinguishes them and is a constant where functions are
+ * inlined. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Squares that sum to less are of numbers whose squares may have been rounded to nothing. */
+/* If the sum of squares is less, squares of single numbers may have underflowed. */
 #define MIN_SQUARES 0x1p-100f
 
 static bool in_range(float squares) { return squares >= MIN_SQUARES && squares <= FLT_MAX; } /* false for NaN */
@@ -25,7 +26,7 @@ static void norm_wide(bool centered, int64_t n, const float *x, const float *gam
         y[i] = (float)((x[i] - mean) / sigma * gamma[i] + (centered ? beta[i] : 0));
 }
 
-/* Two passes: the mean, then the mean square of the differences, which cannot cancel. */
+/* Normalizes in two passes: the mean, then the mean square of the differences, which cannot cancel. */
 ATT_INLINE void norm(const bool centered, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
                      float *y)
 {
@@ -57,7 +58,7 @@ static void rms_norm(int64_t n, const float *x, const float *gamma, float eps, f
     norm(false, n, x, gamma, NULL, eps, y);
 }
 
-/* The gradients of a row, which are added to; dbeta is NULL where there is no beta. */
+/* The gradients of a row, to which the backward adds; dbeta is NULL if there is no beta. */
 typedef struct norm_grads {
     float *dx, *dgamma, *dbeta;
 } norm_grads;
@@ -85,7 +86,7 @@ static void norm_back_wide(bool centered, int64_t n, const float *x, const float
     }
 }
 
-/* What a row's vectors need. */
+/* The sums of a row that its vectors need. */
 typedef struct norm_back {
     vf mean, scale;
     vf sum, along; /* means of dy gamma and of dy gamma z, z = (x - mean) scale */
@@ -99,7 +100,7 @@ ATT_INLINE void gather_back(norm_back *r, vf x, vf gamma, vf dy)
     r->along = v_fma(g, v_mul(v_sub(x, r->mean), r->scale), r->along);
 }
 
-/* dx = scale (g - sum - z along), dgamma = dy z, dbeta = dy, for `used` numbers from i on; all are added. */
+/* Adds dx = scale (g - sum - z along), dgamma = dy z and dbeta = dy, for `used` numbers from i on. */
 ATT_INLINE void spread_back(const bool centered, const norm_back *r, int64_t i, int used, const float *x,
                             const float *gamma, const float *dy, const norm_grads *to)
 {
@@ -124,7 +125,7 @@ ATT_INLINE void back(const bool centered, int64_t n, const float *x, const float
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES)
         gather_back(&r, v_load(x + i), v_load(gamma + i), v_load(dy + i));
-    if (i < n) { /* what is after the end is 0, and adds 0 */
+    if (i < n) { /* numbers after the end are 0 and add 0 */
         const int rest = (int)(n - i);
         gather_back(&r, v_load_n(x + i, rest), v_load_n(gamma + i, rest), v_load_n(dy + i, rest));
     }
@@ -158,7 +159,7 @@ static void normalize_wide(int64_t n, const float *x, float eps, float *y)
 static void normalize(int64_t n, const float *x, float eps, float *y)
 {
     const float squares = v_sum_over(n, x, x, v_set(0), v_term_product);
-    if (!in_range(squares) && !(squares < MIN_SQUARES && eps >= sqrtf(MIN_SQUARES))) { /* there it is eps that counts */
+    if (!in_range(squares) && !(squares < MIN_SQUARES && eps >= sqrtf(MIN_SQUARES))) { /* eps dominates there */
         normalize_wide(n, x, eps, y);
         return;
     }

@@ -14,7 +14,7 @@ ATT_INLINE void adam_vector(const att_adam *a, int used, const float *g, float *
     v_store_n(m, mean, used);
     v_store_n(v, square, used);
     const vf step = v_fma(v_set(a->decay), old, v_mul(v_set(a->rate), v_div(mean, divisor)));
-    v_store_n(x, v_sub(old, step), used); /* one rounding of x, however small the step */
+    v_store_n(x, v_sub(old, step), used); /* a single rounding of x, however small the step is */
 }
 
 static void adam(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v)
@@ -22,7 +22,7 @@ static void adam(int64_t n, const att_adam *a, const float *g, float *x, float *
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES)
         adam_vector(a, ATT_LANES, g + i, x + i, m + i, v + i);
-    if (i < n) /* what is after the end divides 0 by eps */
+    if (i < n) /* numbers after the end divide 0 by eps */
         adam_vector(a, (int)(n - i), g + i, x + i, m + i, v + i);
 }
 

@@ -1,4 +1,4 @@
-/* What the machine can do at best: multiply-adds in registers, and reading memory. */
+/* The machine's limits: multiply-adds in registers, and reading memory. */
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
@@ -6,7 +6,8 @@
  * large tiles. */
 enum { CHAINS = ATT_PANEL_VECTORS * ATT_TILE_ROWS < 16 ? 12 : 16, ROUNDS = 4 };
 
-/* `repeats` rounds of ROUNDS multiply-adds for each chain. Sums stay near 1: no denormals, no overflow. */
+/* Computes `repeats` rounds of ROUNDS multiply-adds for each chain. Sums stay near 1, so there are no denormals and no
+ * overflow. */
 static double peak(int64_t repeats, double *flops)
 {
     const volatile float half = 0.5f; /* unknown to the compiler, which would compute ahead */
@@ -27,7 +28,7 @@ static double peak(int64_t repeats, double *flops)
     return all;
 }
 
-/* Vector by vector in eight streams of sums; the rest one by one. */
+/* Sums vector by vector in eight streams, and the rest one by one. */
 static double read(int64_t n, const float *x)
 {
     enum { SUMS = 8 };

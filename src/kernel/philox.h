@@ -1,6 +1,6 @@
-/* Philox4x32-10, a random number generator without state (Salmon, Moraes, Dror, Shaw 2011): ten rounds turn a key of
- * 64 bits and a counter of 128 into four words. Whoever knows which number is wanted has it at once, so it is the same
- * whatever the order, the threads and the batch. */
+/* Philox4x32-10, a random number generator without state (Salmon, Moraes, Dror, Shaw 2011): ten rounds turn a key of 64
+ * bits and a counter of 128 into four words. Any number can be computed directly, so it does not depend on order,
+ * threads or batch. */
 #ifndef ATT_KERNEL_PHILOX_H
 #define ATT_KERNEL_PHILOX_H
 
@@ -10,7 +10,7 @@ enum { ATT_PHILOX_ROUNDS = 10 };
 static const uint32_t att_philox_multiplier[2] = {0xd2511f53, 0xcd9e8d57};
 static const uint32_t att_philox_key_step[2] = {0x9e3779b9, 0xbb67ae85};
 
-/* One round on c [4] with the round's key. */
+/* Applies one round to c [4] with the round's key. */
 static inline void att_philox_round(const uint32_t key[2], uint32_t c[4])
 {
     const uint64_t first = (uint64_t)att_philox_multiplier[0] * c[0];
@@ -21,7 +21,7 @@ static inline void att_philox_round(const uint32_t key[2], uint32_t c[4])
     c[3] = (uint32_t)first;
 }
 
-/* words [4] of counter [4]; the key is seed, low word first. */
+/* Computes words [4] of counter [4]; the key is the seed, low word first. */
 static inline void att_philox(uint64_t seed, const uint32_t counter[4], uint32_t words[4])
 {
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};

@@ -10,9 +10,9 @@ enum { ATT_CACHE_LINE = 64, ATT_PREFETCH_RUNS = 4 }; /* bytes of a line; runs of
 /* Rows with a stride. */
 typedef struct att_prefetch_run {
     uintptr_t line;      /* the next line; an integer, as it may pass the last row */
-    int64_t left, lines; /* of this row, and of each */
+    int64_t left, lines; /* lines left of this row; lines of each row */
     uintptr_t jump;      /* bytes from the end of a row's lines to the next row */
-    int64_t rows;        /* after this one */
+    int64_t rows;        /* rows after this one */
 } att_prefetch_run;
 
 /* A list of such rows; fetching consumes it. */
@@ -22,7 +22,7 @@ typedef struct att_prefetch {
     att_prefetch_run run[ATT_PREFETCH_RUNS];
 } att_prefetch;
 
-/* An empty list; the runs stay as they are, as writing them takes time. */
+/* Empties the list; the runs stay as they are, because writing them takes time. */
 static inline void att_prefetch_clear(att_prefetch *list)
 {
     list->share = 0;
@@ -69,7 +69,7 @@ static inline att_prefetch_lines att_prefetch_next(att_prefetch *list, int64_t m
 
 static inline void att_prefetch_line(uintptr_t line) { __builtin_prefetch((const void *)line, 0, 2); }
 
-/* Fetches n of them; none where fewer are left. */
+/* Fetches n lines, or none if fewer are left. */
 static inline void att_prefetch_some(att_prefetch_lines *x, int64_t n)
 {
     if (x->left < n)

@@ -1,19 +1,19 @@
-/* Products with a matrix of quantized blocks, in whole numbers.
+/* Products with a matrix of quantized blocks, in integers.
  *
- * A block of 32 numbers of a row of B is w = d q + m, with q whole and m 0 in most types. A block of a row of A becomes
- * x = s p, with p whole in [-127, 127]. Then
+ * A block of 32 numbers of a row of B is w = d q + m, with integers q, and m = 0 in most types. A block of a row of A
+ * becomes x = s p, with integers p in [-127, 127]. Then
  *
  *   x . w = s d (p . q) + m s sum(p),
  *
  * where p . q and sum(p) are exact. An element of C is one ascending chain over the blocks,
  *
- *   c = fma(p . q, s d, c), and where the type has an m, c = fma(m, s sum(p), c),
+ * c = fma(p . q, s d, c), and if the type has m, c = fma(m, s sum(p), c),
  *
  * so its bits depend neither on other rows nor on the number of threads, and they are the same for all instruction sets
  * with such an fma.
  *
- * Four whole numbers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Of a panel of columns
- * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. Up to three rows are
+ * Four integers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Some blocks of a panel of
+ * columns at a time are unpacked to words [words][PANEL], with which all rows are multiplied. Up to three rows are
  * multiplied with the blocks as they are stored. */
 // also: avx512bf16
 #include "kernel/kernel.h"
@@ -24,20 +24,20 @@
 
 enum {
     BLOCK = ATT_QUANTIZED_BLOCK,
-    WORDS = BLOCK / 4,   /* of a block */
-    DEPTH = 512 / PANEL, /* blocks that are unpacked at a time: with their words they stay in a near cache */
-    TILE = 4,            /* rows of a register tile */
-    DIRECT_ROWS = 3,     /* at most, for which a panel is not unpacked */
-    HALVES = ATT_LANES < WORDS ? 2 : 1,               /* vectors of a block */
+    WORDS = BLOCK / 4,                  /* words of a block */
+    DEPTH = 512 / PANEL,                /* blocks that are unpacked at a time: their words stay in a near cache */
+    TILE = 4,                           /* rows of a register tile */
+    DIRECT_ROWS = 3,                    /* maximum number of rows for which a panel is not unpacked */
+    HALVES = ATT_LANES < WORDS ? 2 : 1, /* vectors of a block */
     GROUP = ATT_LANES > WORDS ? ATT_LANES / WORDS : 1 /* blocks of a vector */
 };
 static const float levels = 127;
-/* If a block's largest number is below this, all of them count as 0; 127 over it is finite. */
+/* If a block's largest number is below this, all its numbers count as 0; 127 divided by it is finite. */
 static const float smallest = 0x1p-118f;
 
 /* ---- rows of A */
 
-/* The largest |x| of a block, and 0; or NaN, if a number of it is not finite */
+/* Returns the largest |x| of a block, at least 0, or NaN if one of its numbers is not finite. */
 static float largest(const float *x)
 {
     vf max = v_set(0), zero = v_set(0);
@@ -72,7 +72,7 @@ static void quantize(int64_t k, const float *x, float *words, float *step, float
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-/* The low halves of 16 bytes are the first 16 numbers, the high halves the others. */
+/* Unpacks the low halves of 16 bytes as the first 16 numbers, and the high halves as the others. */
 ATT_INLINE void unpack_halves(const uint8_t *q, int8_t *y)
 {
     bytes16 x;
@@ -82,14 +82,14 @@ ATT_INLINE void unpack_halves(const uint8_t *q, int8_t *y)
     memcpy(y + BLOCK / 2, &high, sizeof high);
 }
 
-/* A panel's blocks, some of k at a time */
+/* Some blocks of a panel, unpacked. */
 typedef struct panel {
     int64_t blocks;
     float words[DEPTH * WORDS * PANEL]; /* [blocks][WORDS][PANEL] */
     float d[DEPTH * PANEL], m[DEPTH * PANEL];
 } panel;
 
-/* Scales [PANEL][blocks] in f16 -> y [blocks][PANEL] */
+/* Transposes scales [PANEL][blocks] in f16 -> y [blocks][PANEL] */
 static void spread_scales(int64_t blocks, const uint16_t *codes, float *y)
 {
     float x[DEPTH * PANEL];
@@ -98,17 +98,17 @@ static void spread_scales(int64_t blocks, const uint16_t *codes, float *y)
     tile_pack_as(false, PANEL, blocks, x, blocks, 1, y);
 }
 
-/* How blocks of a type are laid out, and unpacked */
+/* How blocks of a type are laid out and unpacked. */
 typedef struct layout {
-    int bytes, header; /* of a block; header: scales before the numbers */
+    int bytes, header; /* bytes of a block; header: bytes of the scales before the numbers */
     bool halves;       /* a byte has two numbers */
-    int zero;          /* which is taken off the numbers of halves */
+    int zero;          /* is subtracted from the numbers of halves */
 } layout;
 static const layout layouts[] = {
     [ATT_Q8_0] = {34, 2, false, 0}, [ATT_Q4_0] = {18, 2, true, 8}, [ATT_Q4_1] = {20, 4, true, 0}};
 
-/* Scales of blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; of columns that there are not they are
- * 0. */
+/* Unpacks the scales of blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; for columns that do not
+ * exist they are 0. */
 ATT_INLINE void unpack_scales(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
 {
     const bool has_m = t.header > 2;
@@ -129,7 +129,7 @@ ATT_INLINE void unpack_scales(const layout t, const att_quantized_args *g, int64
         spread_scales(p->blocks, codes[1], p->m);
 }
 
-/* The numbers of the same blocks, and 0 -> p */
+/* Unpacks the numbers of these blocks -> p; for columns that do not exist they are 0. */
 ATT_INLINE void unpack_numbers(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
 {
     const int64_t used = att_min(PANEL, g->n - j), all = p->blocks * PANEL;
@@ -148,19 +148,19 @@ ATT_INLINE void unpack_numbers(const layout t, const att_quantized_args *g, int6
 
 /* ---- products */
 
-/* Rows of A from the blocks on that a panel has */
+/* Rows of A, from the blocks that a panel has. */
 typedef struct tile_of_rows {
     const float *words, *step, *sum;
     int64_t words_stride, stride;
 } tile_of_rows;
 
-/* p . q of a block, from the sum of words' products, and from that of the row's numbers */
+/* Returns p . q of a block, from the sum of the words' products and the sum of the row's numbers. */
 ATT_INLINE vf exact_dot(const layout t, vf sum, float total)
 {
     return t.zero ? v_sub(v_from_whole(sum), v_set((float)t.zero * total)) : v_from_whole(sum);
 }
 
-/* acc += rows by the panel */
+/* Adds the product of rows and the panel to acc. */
 ATT_INLINE void multiply(const int rows, const layout t, const tile_of_rows *a, const panel *p,
                          vf acc[TILE][ATT_PANEL_VECTORS])
 {
@@ -190,10 +190,10 @@ ATT_INLINE void multiply(const int rows, const layout t, const tile_of_rows *a, 
     }
 }
 
-/* Lanes of vector v among `used` columns of a panel */
+/* Returns how many lanes of vector v are among `used` columns of a panel. */
 ATT_INLINE int lanes_of(int64_t used, int v) { return (int)att_max(0, att_min(used - v * ATT_LANES, ATT_LANES)); }
 
-/* Rows [i, i + rows) of C by a panel, from block `from` on; columns from j on */
+/* Computes rows [i, i + rows) of C by a panel, from block `from` on; columns from j on. */
 ATT_INLINE void product_as(const int rows, const layout t, const att_quantized_args *g, int64_t i, int64_t j,
                            int64_t from, const panel *p)
 {
@@ -225,8 +225,8 @@ ATT_INLINE void product_rows(const layout t, const att_quantized_args *g, int64_
 
 /* ---- products with blocks as they are stored */
 
-/* p . q of GROUP blocks from `block` on, of ATT_LANES columns at[] bytes apart from it, and a row's words x -> y:
- * exact, but for `zero` and for what sums begin with. next: from a block to the next, 0 if there is none */
+/* Computes p . q of GROUP blocks from `block` on, for ATT_LANES columns at[] bytes from it, with a row's words x -> y:
+ * exact, except for `zero` and the initial values of sums. next: bytes from a block to the next, 0 if there is none. */
 ATT_INLINE void dots(const layout t, const uint8_t *block, const int64_t at[ATT_LANES], int64_t next,
                      const vf x[HALVES], vf y[GROUP])
 {
@@ -242,13 +242,14 @@ ATT_INLINE void dots(const layout t, const uint8_t *block, const int64_t at[ATT_
     v_sum_words(sum, y);
 }
 
-/* Row i of C for `used` columns from j on */
+/* Computes row i of C for `used` columns from j on. */
 ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, int64_t j, int used)
 {
     const int64_t blocks = g->k / BLOCK;
     const float *words = g->words + i * blocks * WORDS, *step = g->step + i * blocks, *total = g->sum + i * blocks;
     const uint8_t *block = (const uint8_t *)g->b + j * g->row_bytes;
-    /* The columns after these, part by part: a processor does not see that many short runs are one long one. */
+    /* Prefetch the columns after these, part by part: a processor does not recognize that many short runs are one long
+     * run. */
     const uint8_t *soon = j + 2 * ATT_LANES <= g->n ? block + ATT_LANES * g->row_bytes : NULL;
     int64_t at[ATT_LANES];
     for (int r = 0; r < ATT_LANES; r++)

@@ -1,8 +1,8 @@
 /* One step of n units of a GRU (Cho et al. 2014, its reset gate after the product) or an LSTM (Hochreiter, Schmidhuber
  * 1997, with the forget gate of Gers et al. 2000), and its derivatives.
  *
- * product [gates][n] is what the state before gives to the gates. gates [gates + 1][n] has on entry what the input
- * gives; a step leaves there the gates, and one more row that its derivative needs. */
+ * product [gates][n] is the part of the gates from the previous state. gates [gates + 1][n] has on entry the part from
+ * the input; a step replaces it by the gates, and writes one more row that its derivative needs. */
 #include "kernel/activation.h"
 #include "kernel/kernel.h"
 
@@ -21,7 +21,7 @@ ATT_INLINE void gru_vector(int64_t n, int used, const float *product, const floa
     v_store_n(y, v_fma(z, v_sub(v_load_n(h, used), m), m), used);
 }
 
-/* y [n] from h [n] */
+/* Computes y [n] from h [n]. */
 static void gru(int64_t n, const float *product, const float *h, float *gates, float *y)
 {
     int64_t i = 0;
@@ -48,7 +48,8 @@ ATT_INLINE void gru_back_vector(int64_t n, int used, const float *gates, const f
     v_store_n(dh, v_mul(dy, z), used);
 }
 
-/* dh [n]: by y, on return by h, but for what comes through the product; d, dproduct [3][n]: by in and product */
+/* Computes the backward of a GRU step. dh [n] is the gradient by y, and on return that by h, without the part through
+ * the product; d, dproduct [3][n]: the gradients by in and product. */
 static void gru_back(int64_t n, const float *gates, const float *h, float *dh, float *d, float *dproduct)
 {
     int64_t i = 0;
@@ -81,7 +82,7 @@ ATT_INLINE void lstm_vector(int64_t n, int used, const float *product, const flo
     v_store_n(y, v_mul(out, v_tanh(cell)), used);
 }
 
-/* y [n] from c [n] */
+/* Computes y [n] from c [n]. */
 static void lstm(int64_t n, const float *product, const float *c, float *gates, float *y)
 {
     int64_t i = 0;
@@ -106,8 +107,9 @@ ATT_INLINE void lstm_back_vector(int64_t n, int used, const float *gates, const 
     v_store_n(dh, v_set(0), used);
 }
 
-/* dh [n]: by y, on return 0, since h has its part through the product alone; dc [n]: by c', on return by c; d [4][n]:
- * by in, and by product */
+/* Computes the backward of an LSTM step. dh [n] is the gradient by y, and on return 0, because h contributes only
+ * through the product; dc [n] is the gradient by c', and on return by c; d [4][n]: the gradient by in and by
+ * product. */
 static void lstm_back(int64_t n, const float *gates, const float *c, float *dh, float *dc, float *d)
 {
     int64_t i = 0;

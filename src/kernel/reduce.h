@@ -4,7 +4,7 @@
 
 #include "simd/simd.h"
 
-/* What is added for elements a and b, given s: returns sum + term. */
+/* Returns sum + the term of elements a and b, given s. */
 typedef vf v_term(vf sum, vf a, vf b, vf s);
 
 ATT_INLINE vf v_term_value(vf sum, vf a, vf b, vf s)
@@ -24,7 +24,7 @@ ATT_INLINE vf v_term_squared_deviation(vf sum, vf a, vf b, vf s)
     return v_fma(d, d, sum);
 }
 
-/* The sum of term over a [n], b [n] */
+/* Returns the sum of term over a [n], b [n] */
 ATT_INLINE float v_sum_over(int64_t n, const float *a, const float *b, vf s, v_term *term)
 {
     vf s0 = v_set(0), s1 = s0, s2 = s0, s3 = s0;

@@ -1,4 +1,4 @@
-/* Turns pairs of numbers, each by its own angle. */
+/* Rotates pairs of numbers, each by its own angle. */
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
@@ -11,7 +11,7 @@ ATT_INLINE void rotate_vectors(int64_t pairs, int used, vf direction, const floa
     v_store_n(y + pairs, v_fma(a, s, v_mul(b, c)), used);
 }
 
-/* Pair i is x[i] and x[pairs + i]. */
+/* Rotates pairs x[i] and x[pairs + i]. */
 static void rotate_halves(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
                           float *y)
 {
@@ -22,7 +22,7 @@ static void rotate_halves(int64_t pairs, float direction, const float *x, const 
         rotate_vectors(pairs, (int)(pairs - i), v_set(direction), x + i, sine + i, cosine + i, y + i);
 }
 
-/* Pair i is x[2 i] and x[2 i + 1], which no vector has in two. */
+/* Rotates pairs x[2 i] and x[2 i + 1]; no vector has the members of a pair in two vectors. */
 static void rotate_neighbors(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
                              float *y)
 {

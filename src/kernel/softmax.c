@@ -1,11 +1,11 @@
-/* Softmax of one row, and the cross entropy of what it gives. */
+/* Softmax of one row, and the cross entropy of its result. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 #include "simd/math.h"
 
 #include <math.h> /* INFINITY */
 
-/* The largest of x [n], -inf where n = 0. Does not tell of NaN. */
+/* Returns the largest of x [n], -inf if n = 0. It ignores NaN. */
 static float largest(int64_t n, const float *x)
 {
     vf top = v_set(-INFINITY);
@@ -19,7 +19,7 @@ static float largest(int64_t n, const float *x)
     return v_top(top);
 }
 
-/* e^d, but 0 where that is not a normal number */
+/* Returns e^d, or 0 if that is not a normal number. */
 ATT_INLINE vf weight(vf d) { return v_select(v_lt(d, v_set(-87)), v_set(0), v_exp(d)); }
 
 static void softmax(int64_t n, const float *x, float *y)
@@ -40,7 +40,7 @@ static void softmax(int64_t n, const float *x, float *y)
         v_store_n(y + i, v_mul(v_load_n(y + i, (int)(n - i)), factor), (int)(n - i));
 }
 
-/* y (dy - s), s the sum of y dy */
+/* Returns y (dy - s), where s is the sum of y dy. */
 ATT_INLINE vf slope(vf y, vf dy, vf s) { return v_mul(y, v_sub(dy, s)); }
 
 static void softmax_back(int64_t n, const float *y, const float *dy, float *dx)

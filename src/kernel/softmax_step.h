@@ -11,7 +11,8 @@
 
 static vf nothing(void) { return v_set(-__builtin_inff()); }
 
-/* top = the maximum of each column. Four chains at a time, as each maximum depends on the one before it. */
+/* Computes top, the maximum of each column, in four chains at a time, because each maximum depends on the one before
+ * it. */
 ATT_INLINE void column_max(const int vectors, int n_ranges, const att_range *range, const float *s, vf *top)
 {
     enum { CHAINS = 4 };
@@ -33,7 +34,7 @@ ATT_INLINE void column_max(const int vectors, int n_ranges, const att_range *ran
         top[v] = v_max(v_max(max[0][v], max[1][v]), v_max(max[2][v], max[3][v]));
 }
 
-/* 2^(s log2e - base) is the weight of score s; total: the sums of the block's weights. */
+/* The state of a step: 2^(s log2e - base) is the weight of score s; total: the sums of the block's weights. */
 typedef struct softmax_state {
     vf log2e, base[ATT_PANEL_VECTORS], total[ATT_PANEL_VECTORS];
     unsigned flushed;
@@ -48,7 +49,7 @@ ATT_INLINE softmax_state softmax_begin(const int vectors, const att_softmax_step
     column_max(vectors, t->n_ranges, t->range, t->s, top);
     ATT_UNROLL (v, vectors) {
         top[v] = v_max(v_mul(top[v], w.log2e), v_load(max + v * ATT_LANES));
-        /* no key attends yet: any finite base will do */
+        /* no key attends yet, so any finite base is correct */
         w.base[v] = v_select(v_lt(top[v], v_set(-FLT_MAX)), v_set(0), top[v]);
         v_store(rescale + v * ATT_LANES, v_exp2(v_sub(v_load(max + v * ATT_LANES), w.base[v])));
         v_store(max + v * ATT_LANES, top[v]);
@@ -57,13 +58,13 @@ ATT_INLINE softmax_state softmax_begin(const int vectors, const att_softmax_step
     return w;
 }
 
-/* The weights of a vector of scores, in vector v of the columns. */
+/* Returns the weights of a vector of scores, in vector v of the columns. */
 ATT_INLINE vf softmax_weight(const softmax_state *w, int v, const float *scores)
 {
     return v_exp2(v_fma(v_load(scores), w->log2e, v_sub(v_set(0), w->base[v])));
 }
 
-/* sum = rescale sum + total */
+/* Sets sum = rescale sum + total. */
 ATT_INLINE void softmax_end(const int vectors, const softmax_state *w, const float *rescale, float *sum)
 {
     ATT_UNROLL (v, vectors) {

@@ -1,4 +1,4 @@
-/* Fills the kernel tables: the scalar set first, then what each better set has. */
+/* Fills the kernel tables: the scalar set first, then the functions of each better set. */
 #include "kernel/kernel.h"
 #include "simd/isa.h"
 #include "att_lists.h"
@@ -22,7 +22,7 @@ enum { N_SETS = sizeof fills / sizeof fills[0] };
 static att_kernels tables[N_SETS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Filling a table runs code that was compiled for its set, so only those are filled that this machine can run. */
+/* Fills the tables that this machine can use: filling a table runs code that was compiled for its set. */
 static void fill_usable(void)
 {
     for (int i = 0; i < N_SETS; i++) {

@@ -1,9 +1,9 @@
-/* The register tile that all products are made of: linear layers, scores, weighted values.
+/* The register tile of all products: linear layers, scores, weighted values.
  *
  *   c[r][j] = start + sum over p of a(r, p) b[p][j]
  *
  * One element of A is broadcast, the columns of B are vectors, and all of C stays in registers. Each element of C is
- * one ascending chain over p, whatever the tile's size: this is what makes results independent of blocking. */
+ * one ascending chain over p, whatever the tile's size: so results do not depend on blocking. */
 #ifndef ATT_KERNEL_TILE_H
 #define ATT_KERNEL_TILE_H
 
@@ -13,23 +13,23 @@
 #include <string.h>
 
 enum {
-    PANEL = ATT_PANEL_VECTORS * ATT_LANES, /* columns that lie together in B */
+    PANEL = ATT_PANEL_VECTORS * ATT_LANES, /* columns that are together in B */
     ROWS = ATT_TILE_ROWS,
     TALL_ROWS = ATT_TALL_ROWS,
-    MAX_ROWS = 12, /* of any set */
+    MAX_ROWS = 12, /* maximum of all sets */
     MAX_VECTORS = 4 * ATT_PANEL_VECTORS
 };
 
 typedef enum tile_start {
     START_ZERO,
-    START_PRODUCT, /* the first product, k > 0: as from 0, but -0 stays; faster, as nothing is cleared */
+    START_PRODUCT, /* the first product, k > 0: as from 0, but -0 stays; faster, because nothing is cleared */
     START_C,
     START_SCALED
 } tile_start;
 
 typedef struct tile_args {
     int64_t k;
-    const float *a; /* a(r, p) = a[r * lda + p], or a[p * lda + r] where transposed */
+    const float *a; /* a(r, p) = a[r * lda + p], or a[p * lda + r] if transposed */
     int64_t lda;
     const float *b; /* panels [k][PANEL], ldb apart, their rows b_step apart (0: PANEL) */
     int64_t ldb, b_step;
@@ -50,8 +50,8 @@ typedef struct tile_args {
 
 ATT_INLINE vf tile_scale(const bool scaled, vf x, vf factor) { return scaled ? v_mul(x, factor) : x; }
 
-/* One panel: x [rows, n] -> y [n][PANEL] = x^T, times scale if `scaled`. Columns after the rows are 0, up to a whole
- * vector. */
+/* Packs one panel: x [rows, n] -> y [n][PANEL] = x^T, times scale if `scaled`. Columns after the rows are 0, up to a
+ * whole vector. */
 ATT_INLINE void tile_pack_as(const bool scaled, int64_t rows, int64_t n, const float *x, int64_t stride, float scale,
                              float *y)
 {
@@ -82,22 +82,23 @@ static inline void tile_pack(int64_t rows, int64_t n, const float *x, int64_t st
     tile_pack_as(true, rows, n, x, stride, scale, y);
 }
 
-/* The addresses that a tile reads from. Row r of A is base[r / 3] + (r % 3) * stride, which one x86 addressing mode
- * covers: 4 base registers instead of 12. */
+/* The addresses from which a tile reads. Row r of A is base[r / 3] + (r % 3) * stride, which one x86 addressing mode
+ * covers, so 4 base registers suffice instead of 12. */
 enum { NEAR = 3, MAX_NEAR = (MAX_ROWS + NEAR - 1) / NEAR };
 typedef struct tile_at {
     const float *a[MAX_NEAR], *b[MAX_VECTORS / ATT_PANEL_VECTORS];
-    int64_t row_step, a_step, b_step; /* from row to row of A, and from product to product */
+    int64_t row_step, a_step, b_step; /* steps from row to row of A, and from product to product */
 } tile_at;
 
-/* p, in a way that the compiler cannot fold into other addresses. */
+/* Returns p in a way that the compiler cannot fold into other addresses. */
 ATT_INLINE const float *tile_keep(const float *p)
 {
     __asm__("" : "+r"(p));
     return p;
 }
 
-/* acc += column of A times row of B, at the addresses in `at`, which then advance; first: acc is that product */
+/* Adds column of A times row of B to acc, at the addresses in `at`, which then advance; first: acc is set to that
+ * product. */
 ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, tile_at *at,
                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
@@ -115,7 +116,8 @@ ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, t
         at->b[i] += at->b_step;
 }
 
-/* Up to k products, across two panels, while a share of a list is prefetched evenly. Returns how many are left. */
+/* Computes up to k products across two panels, while it prefetches a share of a list evenly. Returns how many products
+ * are left. */
 ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
                                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
@@ -153,11 +155,11 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
     return k;
 }
 
-/* rows and vectors are constants where this is inlined. */
+/* Computes a tile; rows and vectors are constants where this is inlined. */
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
 {
-    const bool wide = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* else loads are the bottleneck */
+    const bool wide = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* otherwise loads are the bottleneck */
     const bool whole = transposed && rows == ROWS;
     const int64_t ldc = t->ldc;
     float *const c = t->c;
@@ -201,7 +203,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
             v_store(c + r * ldc + v * ATT_LANES, acc[r][v]);
 }
 
-/* One tile; t advances to the rows below it. */
+/* Computes one tile; t advances to the rows below it. */
 ATT_INLINE void tile_next(const int rows, const int vectors, const bool transposed, const tile_start start,
                           tile_args *t)
 {
@@ -211,7 +213,8 @@ ATT_INLINE void tile_next(const int rows, const int vectors, const bool transpos
     t->row_scale += t->row_scale ? rows : 0;
 }
 
-/* All m rows: whole tiles, then smaller ones. Only three smaller sizes, as each is compiled for every use. */
+/* Computes all m rows: whole tiles, then smaller ones. There are only three smaller sizes, because each is compiled for
+ * every use. */
 ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, const tile_start start, tile_args t)
 {
     for (; m >= ROWS; m -= ROWS)
@@ -224,15 +227,15 @@ ATT_INLINE void tile_all(int64_t m, const int vectors, const bool transposed, co
         tile_next(1, vectors, transposed, start, &t);
 }
 
-/* c [m, vectors] = 0: a sum over nothing */
+/* Sets c [m, vectors] = 0, the sum over nothing. */
 ATT_INLINE void tile_clear(int64_t m, const int vectors, const tile_args *t)
 {
     for (int64_t i = 0; i < m; i++)
         memset(t->c + i * t->ldc, 0, (size_t)vectors * ATT_LANES * sizeof *t->c);
 }
 
-/* c [m][PANEL] = a b, all columns, or only the first half of a panel where that is enough. Short contiguous rows go
- * through taller tiles, as beginning and ending a tile takes time; rows with gaps may map to too few sets of the
+/* Computes c [m][PANEL] = a b, all columns, or only the first half of a panel if that is enough. Short contiguous rows
+ * use taller tiles, because beginning and ending a tile takes time; rows with gaps may map to too few sets of the
  * first-level cache for that. */
 ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
 {
@@ -251,8 +254,8 @@ ATT_INLINE void tile_columns(int columns, int64_t m, tile_args t)
     tile_all(m, ATT_PANEL_VECTORS, false, START_PRODUCT, t);
 }
 
-/* c = start + a^T b: start is c if begun, else c times t.scale if given, else 0. A sum that begins as a product may be
- * -0; attention.c's unpack adds 0 to it. */
+/* Computes c = start + a^T b, where start is c if begun, otherwise c times t.scale if given, otherwise 0. A sum that
+ * begins as a product may be -0; attention.c's unpack adds 0 to it. */
 ATT_INLINE void tile_onto(bool begun, int64_t m, const int vectors, tile_args t)
 {
     if (begun)

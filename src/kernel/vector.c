@@ -16,7 +16,7 @@ ATT_INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f
     }
 }
 
-/* The larger; NaN where either is NaN. */
+/* Returns the larger; NaN where either is NaN. */
 ATT_INLINE vf larger(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
 
 static void add(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_add); }
@@ -25,7 +25,7 @@ static void mul(int64_t n, const float *a, const float *b, float *y) { map2(n, a
 static void div_n(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_div); }
 static void max(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, larger); }
 
-/* a where x is the larger y = larger(x, ...), else b */
+/* Returns a where x is the maximum y = larger(x, ...), otherwise b. */
 ATT_INLINE vf where_max(vf x, vf y, vf a, vf b)
 {
     return v_select(v_is_nan(x), a, v_select(v_is_nan(y), b, v_select(v_lt(x, y), b, a)));
@@ -53,7 +53,7 @@ static void scale(int64_t n, float s, const float *x, float *y)
 
 static float dot(int64_t n, const float *a, const float *b) { return v_sum_over(n, a, b, v_set(0), v_term_product); }
 
-/* Squares of vectors, down the columns of x, so that what is written lies in rows. */
+/* Transposes squares of vectors, down the columns of x, so that rows are written. */
 static void transpose(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y, int64_t y_stride)
 {
     for (int64_t j = 0; j < columns; j += ATT_LANES)
@@ -77,7 +77,7 @@ static void transpose(int64_t rows, int64_t columns, const float *x, int64_t x_s
         }
 }
 
-/* 0 x is 0 but for Inf and NaN, where it is NaN, and a sum keeps that. */
+/* Adds 0 times a, which is NaN for Inf and NaN, so that the sum is NaN. */
 ATT_INLINE vf term_times_0(vf sum, vf a, vf b, vf zero)
 {
     (void)b;

@@ -114,7 +114,7 @@ static void write_thoughts(chat_writer *w, att_byte_view text, bool after_questi
 
 static bool is_role(const att_chat_message *m, const char *role) { return strcmp(m->role, role) == 0; }
 
-/* The last message of the user that is not a result of a tool; the last message if there is none. */
+/* Returns the last message of the user that is not a result of a tool; the last message if there is none. */
 static int64_t last_question(const att_chat_message *messages, int64_t n)
 {
     static const char begin[] = "<tool_response>", end[] = "</tool_response>";
@@ -166,7 +166,7 @@ static void write_message(chat_writer *w, att_chat_role role, att_byte_view text
     write_format(w, part->after);
 }
 
-/* The default system message, or the one that is always there. */
+/* Writes the default system message, or the one that the format always has. */
 static void write_begin(chat_writer *w, const att_chat_message *first)
 {
     const att_chat_template *t = w->t;

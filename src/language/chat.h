@@ -30,8 +30,8 @@ typedef struct att_chat_source {
 /* name or NULL: as in att_chat_template_open. */
 att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, const char *name,
                                   att_chat_template **out);
-/* The text of "chat_template" in tokenizer_config.json, which may be a list of {"name", "template"}; NULL: there is
- * none. */
+/* Returns the text of "chat_template" in tokenizer_config.json, which may be a list of {"name", "template"}; NULL:
+ * there is none. */
 const json_t *att_chat_template_text(const json_t *settings);
 
 #endif

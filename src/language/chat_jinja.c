@@ -76,7 +76,7 @@ static void read_string(jinja_reader *r)
 
 /* ---- tags */
 
-/* The length of ['name'] at r->at, whose name is name [*bytes]; 0: it is something else. */
+/* Returns the length of ['name'] at r->at, whose name is name [*bytes]; 0: it is something else. */
 static size_t subscript(const jinja_reader *r, const char **name, size_t *bytes)
 {
     size_t at = r->at + 1;
@@ -153,8 +153,8 @@ static void put_text(jinja_reader *r, size_t begin, size_t end)
     end_output(r);
 }
 
-/* The end of text [begin, end) that stands before a tag: "{%-" takes the white space before it, "{%" and "{#" the
- * spaces of their line. starting: the text is at the start of a line. */
+/* Returns the end of text [begin, end) that stands before a tag: "{%-" takes the white space before it, "{%" and "{#"
+ * the spaces of their line. starting: the text is at the start of a line. */
 static size_t text_end(const jinja_reader *r, size_t begin, size_t end, bool starting)
 {
     const char kind = r->s[end + 1], sign = end + 2 < r->bytes ? r->s[end + 2] : 0;
@@ -236,7 +236,7 @@ bool att_jinja_normal_form(const char *text, size_t bytes, att_bytes *out)
 
 typedef enum tag_kind { OUTPUT, SETS, BEGINS, BRANCHES, ENDS, OTHER } tag_kind;
 
-/* The end of the tag at text[at]; 0: none is there. */
+/* Returns the end of the tag at text[at]; 0: none is there. */
 static size_t tag_end(const char *text, size_t bytes, size_t at)
 {
     int depth = 0;

@@ -21,7 +21,7 @@ static void set_text(att_bytes *to, att_byte_view text)
         att_bytes_add(to, text.data, text.bytes);
 }
 
-/* The date of the template's text: today's as "26 Jul 2024", or the one that the text has. */
+/* Sets the date of the template's text: today's as "26 Jul 2024", or the one that the text has. */
 static void set_date(att_chat_template *t, att_byte_view normal)
 {
     static const char month[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -43,7 +43,7 @@ static void set_date(att_chat_template *t, att_byte_view normal)
     set_text(&t->text[ATT_CHAT_DATE], (att_byte_view){text, (size_t)n});
 }
 
-/* The token after an answer: what the format writes after it, without white space. */
+/* Sets the token after an answer: what the format writes after it, without white space. */
 static void set_end(att_chat_template *t)
 {
     const char *after = t->format->part[ATT_CHAT_ASSISTANT].after;
@@ -98,7 +98,7 @@ static void list_names(char *list, size_t size)
             n += (size_t)snprintf(list + n, n < size ? size - n : 0, "%s%s", n ? ", " : "", f->name);
 }
 
-/* The format with this name that the text matches, else the first with this name. */
+/* Finds the format with this name that the text matches, else the first with this name. */
 static att_status choose_named(att_chat_template *t, const char *name, att_byte_view normal)
 {
     char names[400];

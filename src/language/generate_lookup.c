@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Where the last `length` of ids [n] occurred before; -1: nowhere */
+/* Returns where the last `length` of ids [n] occurred before; -1: nowhere. */
 static int64_t find_last(const int32_t *ids, int64_t n, int64_t length)
 {
     for (int64_t i = n - length - 1; i >= 0; i--)

@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-/* The tokens of a sequence's beginning that others may have */
+/* Returns the tokens of a sequence's beginning that others may have. */
 static int64_t usable(const att_generation *s, const att_generation_sequence *q)
 {
     const int64_t part = s->o.prompt_tokens;
     return s->exact ? q->done : att_min(q->done, q->prompt) / part * part;
 }
 
-/* How many tokens ids [n], at most, and the prompt of a sequence begin with in common, but for its last one */
+/* Returns how many tokens ids [n], at most, and the prompt of a sequence begin with in common, but for its last one. */
 static int64_t common(const att_generation *s, const att_generation_sequence *q, const int32_t *ids, int64_t n)
 {
     const int64_t max = att_min(n, q->prompt - 1), part = s->o.prompt_tokens;
@@ -27,7 +27,7 @@ static int64_t common(const att_generation *s, const att_generation_sequence *q,
     return s->exact ? i : i / part * part;
 }
 
-/* The row that a new sequence begins as, and the tokens of it that it has */
+/* Returns the row that a new sequence begins as, and the tokens of it that it has. */
 static int64_t find_beginning(att_generation *s, att_generation_sequence *q)
 {
     int64_t row = 0;

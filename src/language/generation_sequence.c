@@ -52,7 +52,7 @@ static att_status check_numbers(const att_text_generator *g, const char *caller,
     return ATT_OK;
 }
 
-/* The special token of this name, which has no text; -1: it is none. */
+/* Finds the special token of this name, which has no text; -1: it is none. */
 static att_status find_special(const att_text_generator *g, const char *name, int32_t *id)
 {
     att_tokens tokens = {0};

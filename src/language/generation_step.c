@@ -16,7 +16,7 @@
 
 static bool reads_prompt(const att_generation_sequence *q) { return !q->end && q->done < q->prompt; }
 
-/* The next part of a prompt; false: it is longer than what is left of the step's. */
+/* Selects the next part of a prompt; false: it is longer than what is left of the step's. */
 static bool plan_prompt(const att_generation *s, att_generation_sequence *q, int64_t *left)
 {
     const int64_t part = s->o.prompt_tokens, end = att_min(q->prompt, (q->done / part + 1) * part);
@@ -175,7 +175,7 @@ static att_status choose_all(att_generation *s)
     return ATT_OK;
 }
 
-/* The chosen tokens of a sequence; what the state has beyond them is removed. */
+/* Appends the chosen tokens of a sequence; what the state has beyond them is removed. */
 static att_status accept(att_generation *s, att_generation_sequence *q)
 {
     att_status e = ATT_OK;

@@ -24,7 +24,7 @@ typedef struct conversion {
     att_progress progress; /* in numbers, and 1 for the check at the end */
 } conversion;
 
-/* The weights of names [n], tensors [n], which are those of the file `source` */
+/* Lists the weights of names [n], tensors [n], which are those of the file `source`. */
 static att_status write_weights(const att_new_folder *f, int64_t n, const char *const *names, const att_tensor *tensors,
                                 conversion *c, const char *source)
 {

@@ -30,7 +30,7 @@ typedef struct source {
 
 /* ---- types */
 
-/* The type in the file of a tensor with these dimensions */
+/* Returns the type in the file of a tensor with these dimensions. */
 static att_dtype type_of(const source *f, int rank, const int64_t *dim)
 {
     if (rank < 2)
@@ -61,7 +61,7 @@ static void put_number(source *f, const char *name, double x)
     att_gguf_put_number(&f->w, key, x);
 }
 
-/* The last name of the folder's path */
+/* Writes the last name of the folder's path. */
 static void put_name(source *f)
 {
     char *path = realpath(f->model, NULL);
@@ -269,7 +269,7 @@ static att_status write_folder(source *f, const char *file)
     return s;
 }
 
-/* All values but what is about this file's types and layout */
+/* Copies all values except those about this file's types and layout. */
 static void copy_values(source *f, const att_gguf *g)
 {
     static const char *const others[] = {"general.file_type", "general.quantization_version", "general.alignment"};

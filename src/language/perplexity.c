@@ -32,7 +32,7 @@ static void fill(const evaluation *e, int64_t first, int64_t count)
     }
 }
 
-/* The sum of the losses of windows [first, first + count). */
+/* Computes the sum of the losses of windows [first, first + count). */
 static att_status add_windows(const evaluation *e, att_tape *t, int64_t first, int64_t count, double *sum,
                               int64_t *tokens)
 {

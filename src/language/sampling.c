@@ -87,7 +87,7 @@ static void penalize_repetition(float *row, int64_t n, const uint64_t *seen, flo
         }
 }
 
-/* The presence and the frequency penalty. count: scratch, as long as row; exact up to 2^24. */
+/* Subtracts the presence and the frequency penalty. count: scratch, as long as row; exact up to 2^24. */
 static void penalize_counts(float *row, const att_sampling *s, const int32_t *ids, int64_t n, float *count)
 {
     for (int64_t i = 0; i < n; i++)
@@ -101,7 +101,7 @@ static void penalize_counts(float *row, const att_sampling *s, const int32_t *id
     }
 }
 
-/* The logits with bias and penalties; without either the logits themselves */
+/* Returns the logits with bias and penalties; without either the logits themselves. */
 static const float *adjust(const att_sampler *s, const float *logits, const att_sampler_position *at,
                            att_sampler_scratch *scratch)
 {
@@ -171,7 +171,7 @@ static double uniform(uint64_t seed, const att_sampler_position *at)
     return ((double)(word[0] >> 5) * 0x1p26 + (double)(word[1] >> 6)) * 0x1p-53;
 }
 
-/* The index at which the running sum of weight [n] exceeds u times their sum */
+/* Returns the index at which the running sum of weight [n] exceeds u times their sum. */
 static int64_t draw(const float *weight, int64_t n, double u)
 {
     double sum = 0, running = 0;
@@ -197,7 +197,7 @@ static int32_t sample_all(const att_sampler *s, const float *logits, float max, 
     return (int32_t)draw(weight, s->vocabulary, u);
 }
 
-/* Number of the k most probable ones and of those that are equal to the k-th */
+/* Returns the number of the k most probable ones and of those that are equal to the k-th. */
 static int64_t top_k(candidates *c, int64_t k)
 {
     int64_t n = 0;

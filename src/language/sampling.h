@@ -42,7 +42,7 @@ typedef struct att_sampler_position {
 
 /* Replaces what is 0 by what it means; checks the values for a model with this vocabulary. `caller` is for errors. */
 att_status att_sampling_complete(att_ctx *ctx, const char *caller, int64_t vocabulary, att_sampling *s);
-/* The id for logits [vocabulary]; -1: they are not finite. */
+/* Returns the id for logits [vocabulary]; -1: they are not finite. */
 int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
                            att_sampler_scratch *scratch);
 /* Writes the row of scores for a token `id` that follows; false: the logits are not finite. */

@@ -77,7 +77,7 @@ static void add_eos(att_settings *s, const json_t *value, int64_t vocabulary, at
         out->eos[out->n_eos++] = (int32_t)id;
 }
 
-/* A number, or a list of them */
+/* Reads a number, or a list of numbers. */
 static void read_eos(att_settings *s, int64_t vocabulary, att_generation_config *out)
 {
     const json_t *value = s->status ? NULL : att_settings_get(s, "eos_token_id"), *item;

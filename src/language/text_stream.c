@@ -42,7 +42,8 @@ static bool ends_in_replacement(const att_text *t)
     return t->bytes >= 3 && memcmp(t->text + t->bytes - 3, "\xEF\xBF\xBD", 3) == 0;
 }
 
-/* Where the text of new tokens begins in `all`: after `before`, without the end of a character that is now whole. */
+/* Returns where the text of new tokens begins in `all`: after `before`, without the end of a character that is now
+ * whole. */
 static size_t begin_of_new(const att_text *before, const att_text *all)
 {
     size_t at = before->bytes;
@@ -99,7 +100,7 @@ static void find_stop(att_text_stream *s)
         }
 }
 
-/* Number of bytes at the end of the text that are the beginning of a stop string */
+/* Returns the number of bytes at the end of the text that are the beginning of a stop string. */
 static size_t begun_stop(const att_text_stream *s)
 {
     const size_t max = s->text.count - s->sent;

@@ -22,7 +22,7 @@ typedef struct att_text_stream {
 
 /* ids [n]: the prompt, for its last tokens. */
 void att_text_stream_begin(att_text_stream *s, att_ctx *ctx, const att_tokenizer *t, const int32_t *ids, int64_t n);
-/* The next token, or none (-1); last: all of the rest is ready. */
+/* Appends the next token, or none (-1); last: all of the rest is ready. */
 att_status att_text_stream_add(att_text_stream *s, int32_t id, bool last);
 void att_text_stream_free(att_text_stream *s);
 

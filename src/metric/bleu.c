@@ -83,7 +83,7 @@ static ngram_counts count_order(ngrams *g, size_t order)
     return sum;
 }
 
-/* Counts of all orders of text [n] -> out [orders]. */
+/* Counts n-grams of all orders of text [n] -> out [orders]. */
 static att_status count_ngrams(att_ctx *ctx, const att_code_points *text, int64_t n, int orders, ngram_counts *out)
 {
     size_t all = 0;
@@ -231,7 +231,7 @@ static att_status tokenize(sentence *s, att_bleu_tokenizer tokenizer)
     return e || tokenizer == ATT_BLEU_TOKENIZER_CHAR ? e : number_tokens(s->ctx, s->code_points, s->n);
 }
 
-/* The reference length nearest to the translation's; of two the shorter. */
+/* Returns the reference length nearest to the translation's; of two equally near ones the shorter. */
 static int64_t nearest_length(const sentence *s)
 {
     int64_t tokens = (int64_t)s->code_points[0].n, best = 0, min = INT64_MAX;
@@ -268,7 +268,7 @@ static double chrf_of(const att_bleu_counts *c)
     return info.chrf;
 }
 
-/* Against reference t alone. Orders for which the reference is too short are left out. */
+/* Counts characters against reference t alone, without orders for which the reference is too short. */
 static att_status count_characters_of(sentence *s, int64_t t, att_bleu_counts *c)
 {
     ngram_counts counts[ATT_CHRF_ORDER] = {0};

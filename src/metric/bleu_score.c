@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* a [n] += b [n] */
+/* Adds b [n] to a [n]. */
 static void add(int64_t *a, const int64_t *b, int n)
 {
     for (int i = 0; i < n; i++)
@@ -30,9 +30,9 @@ static double brevity(const att_bleu_counts *c)
     return c->tokens > 0 ? exp(1 - (double)c->reference_tokens / (double)c->tokens) : 0;
 }
 
-/* BLEU; bleu_of [ATT_BLEU_ORDER] with n-grams up to each order; precision [ATT_BLEU_ORDER] in percent. Exponential
- * smoothing: the k-th order without a match counts as 2^-k matches (Chen, Cherry 2014, method 3); BLEU is 0 without any
- * match. */
+/* Computes BLEU, bleu_of [ATT_BLEU_ORDER] with n-grams up to each order, and precision [ATT_BLEU_ORDER] in percent.
+ * Exponential smoothing: the k-th order without a match counts as 2^-k matches (Chen, Cherry 2014, method 3); BLEU is 0
+ * without any match. */
 static double bleu(const att_bleu_counts *c, bool effective_order, double *bleu_of, double *precision)
 {
     double match = 1, logs = 0;
@@ -54,7 +54,7 @@ static double bleu(const att_bleu_counts *c, bool effective_order, double *bleu_
     return bleu_of[ATT_BLEU_ORDER - 1];
 }
 
-/* F2 of precision and recall, each averaged over the orders for which neither side is too short. */
+/* Computes F2 of precision and recall, each averaged over the orders for which neither side is too short. */
 static double chrf(const att_bleu_counts *c)
 {
     const double beta_squared = 4;
@@ -89,7 +89,7 @@ att_status att_bleu_describe(const att_bleu_counts *c, const att_bleu_options *o
 
 /* ---- bootstrap resampling */
 
-/* Counts of two systems' texts; b NULL: of one. */
+/* Counts of two systems' texts; b NULL: of one system. */
 typedef struct compared {
     const att_bleu_counts *a, *b; /* [n] */
 } compared;

@@ -25,7 +25,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The 95 % interval of score [n], which is sorted: a 40th of the resamples is cut off on each side. */
+/* Returns the 95 % interval of score [n], which is sorted: a 40th of the resamples is cut off on each side. */
 static att_interval interval(double *score, int64_t n)
 {
     att_interval found = {0};

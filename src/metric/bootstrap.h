@@ -22,7 +22,7 @@ static inline int64_t att_resample_draw(att_resample *r, int64_t i)
     return (int64_t)((uint64_t)r->words[i % 4] * (uint64_t)r->n >> 32);
 }
 
-/* What is resampled, and its scores in a resample. */
+/* The items to resample, and their scores in a resample. */
 typedef struct att_bootstrap {
     const char *function; /* the public one, for errors */
     void (*score)(const void *of, att_resample *r, const att_bleu_resampling *options, double *score);
@@ -30,7 +30,7 @@ typedef struct att_bootstrap {
     int scores; /* at most ATT_BOOTSTRAP_SCORES */
 } att_bootstrap;
 
-/* The 95 % intervals of n items' scores -> *out[scores], unchanged after an error. opt or NULL: as in
+/* Computes the 95 % intervals of n items' scores -> *out[scores], unchanged after an error. opt or NULL: as in
  * att_bleu_intervals. */
 att_status att_bootstrap_intervals(att_ctx *ctx, const att_bootstrap *b, int64_t n, const att_bleu_resampling *opt,
                                    att_interval *const *out);

@@ -1,4 +1,4 @@
-/* Calibration: are answers as often right as their probabilities state? */
+/* Calibration: whether answers are correct as often as their probabilities state. */
 #include "attend_metric.h"
 
 #include "attend_util.h"
@@ -8,7 +8,7 @@
 /* Counts the answers whose confidence is in one part of [0, 1]. */
 typedef struct bin {
     int64_t right;
-    double confidence; /* sum */
+    double confidence; /* sum of the confidences */
 } bin;
 
 att_status att_calibration_error(att_ctx *ctx, const float *confidence, const bool *right, int64_t n, int64_t bins,

@@ -14,8 +14,8 @@
 
 enum { ORDERS = 4, SIGMA = 6, NO_PREFIX = -1 };
 
-/* An n-gram: the number of its (n-1)-gram prefix and that of its last word, so equal n-grams are equal pairs. Of a
- * word, NO_PREFIX. */
+/* An n-gram: the number of its (n-1)-gram prefix (NO_PREFIX for a single word) and that of its last word, so equal
+ * n-grams are equal pairs. */
 typedef struct gram {
     int32_t prefix, last;
     int32_t documents; /* images whose references have it */
@@ -92,7 +92,7 @@ static att_status number_gram(cider *c, int32_t prefix, int32_t last, int32_t *n
     return ATT_OK;
 }
 
-/* The next word of a text; false: none. */
+/* Reads the next word of a text; false: none. */
 static bool next_word(const char **at, att_byte_view *word)
 {
     const char *end = *at + strlen(*at), *begin = NULL;
@@ -110,7 +110,7 @@ static bool next_word(const char **at, att_byte_view *word)
     return begin;
 }
 
-/* Numbers of the words of a text, which are its n-grams of order 1 as well. */
+/* Adds the words of a text, which are also its n-grams of order 1. */
 static att_status add_words(cider *c, const char *s, gram_text *t)
 {
     att_byte_view word;
@@ -127,7 +127,7 @@ static att_status add_words(cider *c, const char *s, gram_text *t)
     return e;
 }
 
-/* Where the n-grams of an order are, and how many; NULL: none. */
+/* Returns where the n-grams of an order are, and how many; NULL: none. */
 static int32_t *grams_of(const cider *c, const gram_text *t, size_t order, size_t *count)
 {
     size_t at = t->begin;
@@ -173,7 +173,7 @@ static void count_document(cider *c, const gram_text *t, int32_t document)
 
 static double square(double x) { return x * x; }
 
-/* Norms of a text's vectors. */
+/* Computes the norms of a text's vectors. */
 static gram_vector vector_of(cider *c, const gram_text *t)
 {
     gram_vector v = {{0}};
@@ -191,7 +191,7 @@ static gram_vector vector_of(cider *c, const gram_text *t)
     return v;
 }
 
-/* The product of two texts' vectors of an order, those of the first clipped. */
+/* Returns the product of two texts' vectors of an order, those of the first clipped. */
 static double product(cider *c, const gram_text *text, const gram_text *reference, size_t order)
 {
     size_t count, reference_count;
@@ -214,7 +214,7 @@ static double product(cider *c, const gram_text *text, const gram_text *referenc
 
 static double bigrams(const gram_text *t) { return t->words > 1 ? (double)(t->words - 1) : 0; }
 
-/* The score of a text, which `references` texts follow. */
+/* Returns the score of a text, which `references` texts follow. */
 static double score_of(cider *c, const gram_text *text, int64_t references)
 {
     const gram_vector v = vector_of(c, text);
@@ -264,7 +264,7 @@ static att_status add_all(cider *c, const char *const *texts, int64_t n, const c
                 count_document(c, t++, (int32_t)i);
         }
     }
-    for (size_t g = 0; g < c->grams; g++) /* an n-gram of no reference counts as one of a single image */
+    for (size_t g = 0; g < c->grams; g++) /* an n-gram that is in no reference counts as if in one */
         c->gram[g].rarity = log((double)n) - log((double)att_max(1, c->gram[g].documents));
     return e;
 }

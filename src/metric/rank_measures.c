@@ -1,4 +1,4 @@
-/* What is computed from the ranks of right items. */
+/* Measures of the ranks of correct items. */
 #include "attend_metric.h"
 
 #include "attend_util.h"
@@ -14,7 +14,7 @@ static double hit(double rank) { return rank > 0; }
 static double gain(double rank) { return rank > 0 ? 1 / log2(1 + rank) : 0; }
 static double reciprocal(double rank) { return rank > 0 ? 1 / rank : 0; }
 
-/* The mean over the draws of a case; ranks after k count as none. */
+/* Returns the mean over the draws of a case; ranks after k count as not found. */
 static double mean_of_case(const ranking *r, int64_t i, double measure(double rank))
 {
     double sum = 0;

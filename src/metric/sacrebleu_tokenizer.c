@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* Like str.isspace of Python. */
+/* Returns whether a character is a space, like str.isspace of Python. */
 bool att_is_space(uint32_t c)
 {
     const utf8proc_property_t *p = utf8proc_get_property((utf8proc_int32_t)c);
@@ -33,7 +33,7 @@ static bool begins(const uint32_t *c, size_t n, const char *word)
     return !word[i];
 }
 
-/* `to` must not be longer than `from`. */
+/* Replaces all occurrences of `from`; `to` must not be longer. */
 static void replace(att_code_points *t, const char *from, const char *to)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
-/* The interval of a share (Wilson 1927): the shares from which a normal distribution would have the one found 1.96
- * standard errors away. */
+/* The interval of a share (Wilson 1927): all shares from which the observed one is at most 1.96 standard errors away,
+ * by a normal distribution. */
 #include "attend_metric.h"
 
 #include "attend_util.h"

@@ -5,9 +5,9 @@
 #include "attend_learn.h"
 #include "io/settings.h"
 
-/* The setting `key`; `otherwise`: its default, or NULL: it is required. */
+/* Reads the setting `key`; `otherwise`: its default, or NULL: it is required. */
 att_activation att_activation_read(att_settings *s, const char *key, const char *otherwise);
-/* The name of an activation that has been read. */
+/* Returns the name of an activation that has been read. */
 const char *att_activation_name(att_activation a);
 
 #endif

@@ -16,7 +16,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const att_checkpoint_entry *)a)->name, ((const att_checkpoint_entry *)b)->name);
 }
 
-/* The tensor with a name of theirs; -1: none. */
+/* Returns the tensor with a name of theirs; -1: none. */
 static int64_t find(const att_checkpoint *c, const char *theirs)
 {
     const att_checkpoint_entry wanted = {.name = theirs};
@@ -25,7 +25,7 @@ static int64_t find(const att_checkpoint *c, const char *theirs)
     return e ? e - c->entry : -1;
 }
 
-/* The tensor for our `name`; -1: none, and `theirs` is the first name that was tried. */
+/* Returns the tensor for our `name`; -1: none, and `theirs` is the first name that was tried. */
 static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
 {
     const char *const prefixes[] = {"", c->prefix};
@@ -115,7 +115,7 @@ static bool exists(const char *folder, const char *name)
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && att_exists(path);
 }
 
-/* An error that tells which other weight files are in a folder without model.safetensors. */
+/* Returns an error that tells which other weight files are in a folder without model.safetensors. */
 static att_status explain_missing(att_ctx *ctx, const char *folder)
 {
     static const char resaved[] = "save the model again, with transformers: from_pretrained() and save_pretrained()";

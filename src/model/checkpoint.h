@@ -24,7 +24,7 @@ bool att_checkpoint_translate_row(const att_checkpoint_name *row, const char *pr
 /* Maps our `name` by the first row that matches -> theirs; false: none. */
 bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
                               char theirs[ATT_CHECKPOINT_NAME]);
-/* The name in a .gguf file of a tensor of a folder like Llama's; false: none. (gguf_weights.c) */
+/* Writes the name in a .gguf file of a tensor of a folder like Llama's; false: none. (gguf_weights.c) */
 bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME]);
 
 typedef struct att_checkpoint_file {
@@ -63,7 +63,7 @@ att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpo
 att_status att_checkpoint_open_shards(att_checkpoint *c, const char *folder);
 /* The tensors are then no longer valid. NULL is allowed. */
 void att_checkpoint_close(att_checkpoint *c);
-/* The `load` of att_nn_params_config, with the checkpoint as its user. */
+/* Serves as the `load` of att_nn_params_config, with the checkpoint as its user. */
 att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out);
 /* Tensor i of c->entry, as it is in the file */
 att_status att_checkpoint_get(const att_checkpoint *c, int64_t i, att_tensor *out);
@@ -82,13 +82,13 @@ att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int ran
 int64_t att_checkpoint_numbers(const att_checkpoint *c);
 /* Does the file have a tensor for our `name`? */
 bool att_checkpoint_has(const att_checkpoint *c, const char *name);
-/* An error if the file has both our "embedding.weight" and "head.weight", and they differ: one is not to stand for
- * both.
+/* Returns an error if the file has both our "embedding.weight" and "head.weight", and they differ: one is not to stand
+ * for both.
  */
 att_status att_checkpoint_check_tied(const att_checkpoint *c);
-/* A note (att_note) if there are tensors that were not requested and whose names do not begin with an entry of `unused`
- * (ends with NULL; '*' stands for a number): as `transformers`, such a model is used without them. In a .gguf file, an
- * error, as in llama.cpp. */
+/* Sends a note (att_note) if there are tensors that were not requested and whose names do not begin with an entry of
+ * `unused` (ends with NULL; '*' stands for a number): as `transformers`, such a model is used without them. In a .gguf
+ * file, an error, as in llama.cpp. */
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused);
 
 #endif

@@ -31,7 +31,7 @@ ATT_PRINTF(2, 3) static bool set_path(att_model_path *path, const char *format, 
     return n >= 0 && (size_t)n < sizeof path->text;
 }
 
-/* The models folder; "" if no variable states where it is. */
+/* Finds the models folder; "" if no variable states where it is. */
 static att_status find_own(att_model_path *out)
 {
     const char *own = getenv("ATTEND_MODELS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -58,8 +58,8 @@ att_status att_models_folder(att_model_path *out)
                                       "there is no models folder, as HOME is not set: set ATTEND_MODELS to a folder");
 }
 
-/* The models that come with attend: relative to the program, so that an installed tree may be moved, and so is a build
- * folder; else where this library was to be installed. Is there such a folder? */
+/* Finds the models that come with attend: relative to the program, so that an installed tree may be moved, and so is a
+ * build folder; else where this library was to be installed. Is there such a folder?. */
 static bool find_shipped(att_model_path *out)
 {
     static const char *const from_program[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models",

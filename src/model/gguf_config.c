@@ -37,7 +37,8 @@ static void set(reader *r, const char *name, json_t *value)
         att_gguf_fail(r->g, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* A number that was stored as f32, with as few digits as it needs: the double of 1e-05 rather than of 9.99999975e-06 */
+/* Returns a number that was stored as f32, with as few digits as it needs: the double of 1e-05 rather than of
+ * 9.99999975e-06. */
 static json_t *short_number(double x)
 {
     char text[32];
@@ -78,7 +79,7 @@ static const architecture *find_architecture(att_gguf *g)
 
 /* ---- rotary positions */
 
-/* The factors by which frequencies are divided -> factor; their number. */
+/* Returns the factors by which frequencies are divided -> factor; their number. */
 static int64_t read_factors(reader *r, int64_t head_dim, float factor[MAX_PAIRS])
 {
     const att_gguf_tensor *t = att_gguf_find(r->g, "rope_freqs.weight");
@@ -96,7 +97,8 @@ static int64_t read_factors(reader *r, int64_t head_dim, float factor[MAX_PAIRS]
     return t->elements;
 }
 
-/* The factor of Llama 3.1 for a frequency, with its "low_freq_factor" 1, "high_freq_factor" 4 and context of 8,192 */
+/* Returns the factor of Llama 3.1 for a frequency, with its "low_freq_factor" 1, "high_freq_factor" 4 and context of
+ * 8,192. */
 static double llama3_factor(double frequency, double factor)
 {
     const double turns = 8192 * frequency / (2 * 3.14159265358979323846);
@@ -125,8 +127,8 @@ static json_t *factors_of(const float *factor, int64_t n)
     return list;
 }
 
-/* The scaling of positions: its type, and the factor of "linear". As in llama.cpp, a factor without a type is linear,
- * and 0 is none. */
+/* Returns the scaling of positions: its type, and the factor of "linear". As in llama.cpp, a factor without a type is
+ * linear, and 0 is none. */
 static const char *read_scaling(reader *r, double *factor)
 {
     const double attention = get_number(r, "rope.scaling.attn_factor", 1);
@@ -241,7 +243,7 @@ att_status att_gguf_config(att_gguf *g, json_t **root)
     return att_gguf_error(g);
 }
 
-/* The ends of a message ("eot", "eom") end a text, too. */
+/* Adds the ends of a message ("eot", "eom"), which end a text, too. */
 static void add_end(reader *r, const char *key)
 {
     if (!att_gguf_has(r->g, key))

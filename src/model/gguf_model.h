@@ -15,11 +15,11 @@ att_status att_gguf_config(att_gguf *g, json_t **root);
 /* generation_config.json */
 att_status att_gguf_generation_config(att_gguf *g, json_t **root);
 
-/* A file of settings by its name: one of the two, or tokenizer_config.json. *root NULL without an error: there is no
- * such file. */
+/* Reads a file of settings by its name: one of the two, or tokenizer_config.json. *root NULL without an error: there is
+ * no such file. */
 att_status att_gguf_file(att_gguf *g, const char *name, json_t **root);
-/* As att_settings_read, for a model that is a folder or a .gguf file (or has one), where the three files are made from
- * it. */
+/* Reads settings as att_settings_read does, for a model that is a folder or a .gguf file (or has one), from which the
+ * three files are made. */
 void att_model_settings_read(att_settings *s, att_ctx *ctx, const char *model, const char *name, bool required);
 
 /* The tensors */
@@ -31,8 +31,8 @@ typedef struct att_gguf_weights {
     char *names, *memory;
 } att_gguf_weights;
 
-/* All tensors as they are stored: views of the file, but where rows are in another order. Error: one whose name is not
- * known. */
+/* Lists all tensors as they are stored: views of the file, but where rows are in another order. Error: one whose name
+ * is not known. */
 att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w);
 void att_gguf_weights_free(att_gguf_weights *w);
 

@@ -28,7 +28,7 @@ static const att_checkpoint_name names[] = {
 
 enum { ALIGN = 64 };
 
-/* The row of the file that becomes row r */
+/* Returns the row of the file that becomes row r. */
 static int64_t source_row(int64_t r, int64_t head_dim)
 {
     const int64_t in_head = r % head_dim, half = head_dim / 2;
@@ -37,7 +37,8 @@ static int64_t source_row(int64_t r, int64_t head_dim)
 
 /* ---- which tensors */
 
-/* The name in model.safetensors; false: none, and if the tensor is one that has no place there, not even an error. */
+/* Writes the name in model.safetensors; false: none, and if the tensor is one that has no place there, not even an
+ * error. */
 static bool rename_tensor(att_gguf *g, const char *name, char theirs[ATT_CHECKPOINT_NAME])
 {
     if (strcmp(name, "rope_freqs.weight") == 0) /* a setting */
@@ -64,7 +65,7 @@ bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME])
     return att_checkpoint_translate(reverse, "", strncmp(theirs, "model.", 6) ? theirs : theirs + 6, name);
 }
 
-/* The size of heads whose rows are in another order; 0: they are not. */
+/* Returns the size of heads whose rows are in another order; 0: they are not. */
 static int64_t head_dim_of(att_gguf *g, const char *name, int64_t rows)
 {
     const bool query = strstr(name, ".attn_q."), key = strstr(name, ".attn_k.");
@@ -87,7 +88,8 @@ typedef struct named {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
 
-/* The tensor i of w, which was t: a view of the file if it is in order, else copied to *to, which then moves past it */
+/* Copies or views the tensor i of w, which was t: a view of the file if it is in order, else copied to *to, which then
+ * moves past it. */
 static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const att_gguf_tensor *t, char **to)
 {
     const int64_t rows = t->rank > 1 ? t->elements / t->dim[t->rank - 1] : t->elements, bytes = t->bytes / rows;

@@ -64,7 +64,7 @@ static bool is_fresh(const att_model *m, const char *name)
     return m->change && !strncmp(name, m->change->fresh, strlen(m->change->fresh));
 }
 
-/* A parameter that is not loaded, as one of a new model whose initialization is not chosen */
+/* Makes a parameter that is not loaded, as one of a new model whose initialization is not chosen. */
 static att_status make_fresh(att_model *m, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     const att_init init = {.size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM};

@@ -62,8 +62,8 @@ struct att_model {
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
 
-/* Which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have failed, with
- * a message that has the purpose: " for embeddings of sentences", or "". */
+/* Returns which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have
+ * failed, with a message that has the purpose: " for embeddings of sentences", or "". */
 const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose);
 /* Finds the kind that opens FOLDER's config.json, and checks the arguments, which att_model_open_for_training gets
  * next. *kind stays if the weights are a .gguf file. */
@@ -86,7 +86,7 @@ att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const a
 /* Opens a model for training and makes the change. */
 att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                   const att_trainable_options *options, const att_model_change *change, void *out);
-/* A new model for training, randomly initialized. out NULL: only checks the settings. */
+/* Makes a new model for training, randomly initialized. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: the struct, or NULL. */
 void att_model_free(void *model);
@@ -101,7 +101,7 @@ att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_
 void att_model_set_mapped(const att_model *m, att_param *p);
 /* Adds what m takes. */
 void att_model_weights_add(const att_model *m, att_model_weights *sum);
-/* Bytes of the weights of m, or NULL; `caller` is for errors. */
+/* Counts the bytes of the weights of m, or NULL; `caller` is for errors. */
 att_status att_model_weights_write(const char *caller, const att_model *m, att_model_weights *weights);
 
 /* Error: a row of results x [n, width] is not finite, as of damaged weights; what: "the probabilities of image". */
@@ -110,7 +110,7 @@ att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t w
 att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, int64_t n, int64_t width,
                                  const float *x);
 
-/* The parameters of a model; NULL for NULL. */
+/* Returns the parameters of a model; NULL for NULL. */
 const att_nn_params *att_model_params(const att_model *m);
 /* Sets the name and layout of a parameter in a file. */
 typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);

@@ -130,7 +130,7 @@ typedef struct block {
     bool overflow;
 } block;
 
-/* The next a * b * c numbers of 4 bytes; NULL where it only counts, or there are none */
+/* Returns the next a * b * c numbers of 4 bytes; NULL where it only counts, or there are none. */
 static void *reserve(block *b, int64_t x, int64_t y, int64_t z)
 {
     int64_t n;

@@ -98,7 +98,7 @@ struct att_trace {
 int64_t att_trace_layer_of(const char *pattern, const char *scope);
 /* Is options.hide about the keys of a part? */
 bool att_trace_hides(const att_trace *t, const att_trace_part *part);
-/* The number of the attention of a side's layer; -1: there is none. */
+/* Returns the number of the attention of a side's layer; -1: there is none. */
 int64_t att_trace_index(const att_trace *t, att_trace_side side, int64_t layer);
 /* Error: there is no attention i. */
 att_status att_trace_check_attention(const char *caller, const att_trace *t, int64_t i);

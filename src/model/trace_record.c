@@ -150,7 +150,7 @@ static att_status before_attend(void *user, const char *scope, const att_plan **
 
 /* ---- hidden states */
 
-/* The layer whose hidden states are the result of a scope, 0: the embeddings; -1: there is none */
+/* Returns the layer whose hidden states are the result of a scope, 0: the embeddings; -1: there is none. */
 static int64_t states_of(const att_trace_part *p, const char *scope)
 {
     const bool encoder = p->side == ATT_TRACE_SIDE_ENCODER;

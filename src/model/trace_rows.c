@@ -45,7 +45,7 @@ static att_status check_head(const char *caller, const att_trace *t, int64_t i, 
     return ATT_OK;
 }
 
-/* The arguments of the call that the model made, of all queries. offsets [4] */
+/* Returns the arguments of the call that the model made, of all queries. offsets [4] */
 static att_attention_args args_of(const att_trace_layer *l, int64_t *offsets)
 {
     const att_trace_part *p = l->part;
@@ -180,7 +180,7 @@ att_status att_trace_pair_of(const att_trace *t, int64_t i, int64_t head, int64_
 
 /* ---- thumbnails */
 
-/* The largest of each cell of a row of the grid and of weights [count, keys] -> max [columns], at first 0 */
+/* Keeps the largest of each cell of a row of the grid and of weights [count, keys] -> max [columns], at first 0. */
 static void pool(const float *weights, int64_t count, int64_t keys, int64_t columns, float *max)
 {
     for (int64_t i = 0; i < count; i++, weights += keys)

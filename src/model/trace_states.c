@@ -8,7 +8,7 @@
 
 enum { BLOCK = 64 }; /* rows of results, which may be as wide as a vocabulary, that are computed at once */
 
-/* The hidden states of a layer, -1: the last, [queries, hidden]; NULL: an error of the caller */
+/* Returns the hidden states of a layer, -1: the last, [queries, hidden]; NULL: an error of the caller. */
 static const float *states_of(const char *caller, const att_trace *t, att_trace_side side, int64_t layer)
 {
     const att_trace_states *s = (unsigned)side < ATT_TRACE_SIDES ? &t->states[side] : NULL;

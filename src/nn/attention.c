@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MAX_PARAMS = 16 }; /* of a plan */
+enum { MAX_PARAMS = 16 }; /* maximum parameters of a plan */
 
 /* ---- making one */
 
@@ -17,7 +17,7 @@ static bool check_sizes(att_nn_params *p, const char *name, const att_nn_attenti
            (c->plan || att_nn_check_size(p, name, "heads", c->heads));
 }
 
-/* Without W^O, what the heads have together is the result. */
+/* Checks the width of the result: without W^O it is that of all heads together. */
 static bool check_result(att_nn_params *p, const char *name, const att_nn_attention_config *c,
                          const att_plan_info *info)
 {
@@ -28,7 +28,7 @@ static bool check_result(att_nn_params *p, const char *name, const att_nn_attent
                        (long long)features, (long long)c->width);
 }
 
-/* Heads and dimensions: of the plan, or of the config and a plan for these */
+/* Chooses heads and dimensions: those of the plan, or those of the config with a plan for them. */
 static bool choose_plan(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
                         att_plan_info *info)
 {
@@ -58,7 +58,8 @@ static bool choose_plan(att_nn_params *p, const char *name, const att_nn_attenti
     return !s;
 }
 
-/* One matrix of queries, keys and values in PyTorch, so the number of its outputs is that of all three. */
+/* Makes the projections. PyTorch has one matrix for queries, keys and values, so the number of outputs for
+ * initialization is that of all three. */
 static void make_projections(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
                              const att_plan_info *info)
 {
@@ -138,7 +139,7 @@ static const att_rotary_options *copy_rotary(att_nn_params *p, const att_rotary_
     return copy && att_nn_options_read(p, "", copy, sizeof *copy, options, "att_rotary_options") ? copy : NULL;
 }
 
-/* The last part of a name: "attention" of "layer.3.attention" */
+/* Returns the last part of a name: "attention" of "layer.3.attention" */
 static const char *last_part(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -166,7 +167,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
 
 /* ---- rows: queries, keys and values */
 
-/* [tokens, heads, dim], normalized and rotated; norm or NULL */
+/* Returns [tokens, heads, dim], normalized and rotated; norm or NULL. */
 static att_var *rows(att_tape *t, const att_nn_attention *l, att_var *x, int64_t heads, const att_nn_norm *norm,
                      const att_positions *at)
 {
@@ -196,14 +197,14 @@ static att_var *values(att_tape *t, const att_nn_attention *l, att_var *source)
 
 /* ---- the call */
 
-/* What one application needs, with defaults filled in */
+/* The arguments of one application, with defaults filled in. */
 typedef struct application {
     att_nn_attention_call call;
     const att_plan *plan;
     att_attention_args args;
     int64_t whole[2], whole_source[2];     /* offsets of one sequence */
-    int64_t rows;                          /* of x */
-    att_nn_positions positions, of_source; /* of the rows of x and of the source, where they are rotated */
+    int64_t rows;                          /* rows of x */
+    att_nn_positions positions, of_source; /* of the rows of x and of the source, if they are rotated */
     att_tensor param[MAX_PARAMS];
     att_var *variable[MAX_PARAMS];
 } application;
@@ -232,7 +233,7 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
     return true;
 }
 
-/* Parameters of stages: variables where the layer has them, else those of the args */
+/* Fills in parameters of stages: the layer's as variables, otherwise those of the args. */
 static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *a)
 {
     if (a->args.n_params > 0 && !a->args.param)
@@ -255,14 +256,14 @@ static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *
     return true;
 }
 
-/* Where queries and keys are rotated: the caller's positions, or by offsets, after the cached tokens. Queries that
- * attend to a cache as it is, that of a source, may stand anywhere. */
+/* Finds the positions of queries and keys for rotation: the caller's, or counted by offsets after the cached tokens.
+ * Queries that attend to the unchanged cache of a source may have any positions. */
 static bool fill_in_positions(att_tape *t, const att_nn_attention *l, application *a)
 {
     const att_nn_attention_call *c = &a->call;
     const att_attention_args *args = &a->args;
     const int64_t *of_keys = args->k_offsets ? args->k_offsets : args->q_offsets;
-    const bool has_keys = !c->cache || !c->keep_cache; /* they are not in the cache */
+    const bool has_keys = !c->cache || !c->keep_cache; /* keys that are not in the cache */
     if (!l->rotary)
         return true;
     if (!has_keys && !c->positions)
@@ -292,7 +293,7 @@ static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, const
                                   : NULL);
 }
 
-/* y W^O + b^O, dropout, + residual; y: [tokens, heads * value_dim] */
+/* Computes y W^O + b^O, applies dropout and adds the residual; y: [tokens, heads * value_dim]. */
 static att_var *result(att_tape *t, const att_nn_attention *l, att_var *y, const att_nn_attention_call *c)
 {
     if (l->output)

@@ -1,7 +1,7 @@
 /* Dropout layers */
 #include "nn/nn.h"
 
-/* A model has few dropout layers, whose hashes differ. */
+/* Hashes the name: a model has few dropout layers, whose hashes differ. */
 uint64_t att_nn_dropout_id(const char *prefix, const char *name)
 {
     return prefix && name ? att_fnv64_text(ATT_FNV64_OFFSET, att_nn_join(prefix, name).text) : 0;

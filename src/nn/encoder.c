@@ -1,4 +1,4 @@
-/* An encoder layer of the Transformer; causal, a layer of a decoder-only model */
+/* An encoder layer of the Transformer; if causal, a layer of a decoder-only model. */
 #include "nn/nn.h"
 
 const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const char *name,

@@ -13,7 +13,7 @@ typedef struct entry {
     att_param *param;
 } entry;
 
-/* Memory of a layer, before the memory itself; blocks are a list. */
+/* The header of a layer's memory; blocks form a list. */
 typedef union block {
     union block *before;
     char align[64];
@@ -32,7 +32,7 @@ struct att_nn_params {
     char error[512];
     entry **list; /* [count] */
     int64_t count;
-    size_t room; /* of the list */
+    size_t room; /* room of the list */
     block *blocks;
     plan_entry *plans;
 };
@@ -75,7 +75,7 @@ void att_nn_params_free(att_nn_params *p)
     att_free(p->ctx, p);
 }
 
-/* Keeps the first error with its sentence, which others would replace. */
+/* Records the first error and its sentence, which later errors would replace. */
 static void *failed(att_nn_params *p, att_status s)
 {
     if (!p->status) {
@@ -195,7 +195,7 @@ att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
     return s;
 }
 
-/* Is the shape that of dim [rank]? [1, n] becomes [n] where that is wanted. */
+/* Returns whether the shape is dim [rank]; [1, n] becomes [n] if that is wanted. */
 static bool fits(att_tensor *x, int rank, const int64_t *dim)
 {
     for (; x->rank > rank && x->dim[0] == 1; x->rank--)
@@ -229,7 +229,7 @@ static att_status initialize(att_nn_params *p, const char *name, const att_init 
                                 : att_initialize(p->ctx, value, init, p->config.seed, name);
 }
 
-/* Memory for f32 of this shape, freed with p */
+/* Allocates f32 of this shape, freed with p. */
 static att_status own(att_nn_params *p, int rank, const int64_t *dim, att_tensor *value)
 {
     att_status s = att_wrap(value, NULL, ATT_F32, rank, dim, NULL);
@@ -264,7 +264,7 @@ static att_param *again(att_nn_params *p, const char *name, att_param *param, in
                        att_shape_show(rank, dim).text);
 }
 
-/* buffer: as att_nn_buffer */
+/* Requests a parameter; buffer: as att_nn_buffer. */
 static att_param *request(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,
                           const att_init *init, bool buffer)
 {

@@ -1,4 +1,4 @@
-/* What encoder and decoder layers share: the order of norms, layer scale, residuals */
+/* Shared by encoder and decoder layers: the order of norms, layer scale, residuals. */
 #include "nn/nn.h"
 
 /* ---- norm, sublayer, layer scale, residual, norm */
@@ -9,16 +9,16 @@ static att_var *norm_before(att_tape *t, att_nn_sublayer s, att_var *x)
                                                                                     : att_nn_norm_apply(t, s.norm, x);
 }
 
-/* What the sublayer's result is added to; y: x, normalized */
+/* Returns the variable to which the sublayer's result is added; y: x, normalized. */
 static att_var *residual_of(att_nn_sublayer s, att_var *x, att_var *y)
 {
     return s.order == ATT_NN_ORDER_QUERY_NORM ? y : x;
 }
 
-/* Is the residual added by the sublayer's last operation? */
+/* Returns whether the sublayer's last operation adds the residual. */
 static bool adds_residual(att_nn_sublayer s) { return !s.scale && !s.result_norm; }
 
-/* y is the sublayer's result, to which it may have added the residual. */
+/* Finishes a sublayer; y is its result, to which it may have added the residual. */
 static att_var *finish(att_tape *t, att_nn_sublayer s, att_var *y, att_var *residual)
 {
     if (s.result_norm)

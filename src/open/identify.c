@@ -74,7 +74,7 @@ static const att_model_subject *by_settings(const att_settings *config, const ch
     return *s;
 }
 
-/* The text of a setting, cut to the room for it; "" if it is none. */
+/* Copies the text of a setting, truncated to the room for it; "" if it is not a text. */
 static void copy_text(char *to, size_t size, const json_t *value)
 {
     const char *text = json_string_value(value);

@@ -6,7 +6,7 @@
 
 /* All of them, up to NULL */
 extern const att_model_subject *const att_subjects[];
-/* The one of an identity; NULL: ATT_SUBJECT_NONE */
+/* Returns the subject of an identity; NULL: ATT_SUBJECT_NONE. */
 const att_model_subject *att_subject_of(att_subject subject);
 
 #endif

@@ -35,7 +35,7 @@ struct att_optimizer {
     chunk *chunk;
     int64_t n_params, n_chunks;
     size_t param_room, chunk_room;
-    float *gradients; /* [n_gradients]: of all parameters that learn; NULL: each has memory of its own */
+    float *gradients; /* [n_gradients]: gradients of all trained parameters; NULL: each has its own memory */
     int64_t n_gradients;
 };
 
@@ -85,7 +85,7 @@ att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, a
     return ATT_OK;
 }
 
-/* The number of elements of a parameter's gradient in o->gradients */
+/* Returns the number of elements of a parameter's gradient in o->gradients */
 static int64_t n_gradients_of(const param_state *l) { return l->learns ? att_count(att_param_value(l->param)) : 0; }
 
 void att_optimizer_free(att_optimizer *o)
@@ -239,18 +239,18 @@ typedef struct step_job {
     const att_optimizer *o;
     const att_kernels *k;
     double rate;
-    att_adam adam; /* all but the decay, which depends on the parameter */
+    att_adam adam; /* all except the decay, which depends on the parameter */
     att_sgd sgd;
 } step_job;
 
-/* NULL: none, or the parameter is frozen now */
+/* Returns the gradient of a parameter; NULL: none, or the parameter is now frozen. */
 static const float *gradient_of(const param_state *l)
 {
     return att_param_frozen(l->param) ? NULL : att_param_grad(l->param)->data;
 }
 
-/* The sum of squares: blocks are summed in float, the block sums in double. Squares below the range of float are lost:
- * an error of at most n 2^-149. If a block overflows it is summed again in double. */
+/* Computes the sum of squares: blocks are summed in float, the block sums in double. Squares below the range of float
+ * are lost: an error of at most n 2^-149. If a block overflows it is summed again in double. */
 static double squares(const att_kernels *k, int64_t n, const float *x)
 {
     enum { RUN = 256 };
@@ -316,7 +316,7 @@ static att_status check_update(const att_optimizer *o, const att_update *u)
                     (long long)o->n_params);
 }
 
-/* An error that names the first gradient element that is not finite. */
+/* Returns an error that names the first gradient element that is not finite. */
 static att_status not_finite(const att_optimizer *o)
 {
     const chunk *p = o->chunk;

@@ -17,7 +17,7 @@ static double inverse_sqrt(const att_schedule *s, int64_t step)
     return s->max_rate * sqrt(from / att_fmax(from, (double)step));
 }
 
-/* Fraction of the steps from `warmup` to `steps` that is done, at most 1. */
+/* Returns the fraction of the steps from `warmup` to `steps` that is done, at most 1. */
 static double done(const att_schedule *s, int64_t step)
 {
     return att_fmin(1, (double)(step - s->warmup) / (double)(s->steps - s->warmup));

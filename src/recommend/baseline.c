@@ -20,7 +20,7 @@ typedef struct scoring {
     float *means;  /* [n, width]; or NULL */
 } scoring;
 
-/* The score of an item that has none otherwise: negative, in the order of popularity. */
+/* Returns the score of an item that has none otherwise: negative, in the order of popularity. */
 static float by_popularity(const att_baseline *b, int64_t item) { return -1 / (1 + (float)b->h->counts[item]); }
 
 static void score_all_by_popularity(const att_baseline *b, float *scores, int64_t n)

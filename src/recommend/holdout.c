@@ -23,7 +23,7 @@ static att_status check_share(att_ctx *ctx, const char *name, double share)
     return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is %g, not in (0, 1)", name, share);
 }
 
-/* The points in time from which on the log has these shares of its actions. */
+/* Finds the points in time from which on the log has these shares of its actions. */
 static att_status points_of_shares(const att_interactions *log, att_holdout_options *o)
 {
     const int64_t n = log->info.actions;
@@ -79,7 +79,7 @@ static void leave_one_out(att_holdout *h, int64_t user, int64_t begin, int64_t e
     add_case(h, ATT_HOLDOUT_PART_TEST, user, end - 1);
 }
 
-/* The first of the actions [begin, end) that is not before a point in time. */
+/* Returns the first of the actions [begin, end) that is not before a point in time. */
 static int64_t first_from(const att_interactions *log, int64_t begin, int64_t end, double point)
 {
     while (begin < end && log->time[begin] < point)

@@ -19,7 +19,7 @@ struct att_holdout {
     att_case *cases[2]; /* [info.cases]; of att_holdout_part */
 };
 
-/* The items of a case's history. */
+/* Returns the items of a case's history. */
 static inline att_history att_case_history(const att_holdout *h, const att_case *c)
 {
     return att_history_of(h->log, h->log->offsets[c->user], c->position);

@@ -22,15 +22,15 @@ const char *att_log_format_name(att_interactions_format kind) { return format_na
 
 static bool has(att_byte_view line, const char *text) { return memmem(line.data, line.bytes, text, strlen(text)); }
 
-/* The last n fields of a record that spaces divide, as one. */
+/* Returns the last n fields of a record that spaces divide, as one. */
 static att_byte_view last_fields(const att_table *t, int64_t n)
 {
     const att_byte_view first = t->field[t->n - n], last = t->field[t->n - 1];
     return (att_byte_view){first.data, (size_t)(last.data + last.bytes - first.data)};
 }
 
-/* How many fields the time at the end of a record has: two or three, where spaces divide a date, the time of day and
- * perhaps the zone. */
+/* Returns how many fields the time at the end of a record has: two or three, where spaces divide a date, the time of
+ * day and perhaps the zone. */
 static int64_t count_time_fields(const att_table *t)
 {
     for (int64_t n = 3; n > 1 && *t->separator == ' '; n--)
@@ -47,7 +47,8 @@ static bool has_date(const att_table *t)
     return false;
 }
 
-/* The kind that the first line shows, and the separator of the table. Semicolons, commas and quotes are of CSV. */
+/* Finds the kind that the first line shows, and the separator of the table. Semicolons, commas and quotes are of
+ * CSV. */
 static att_status find_kind(att_table *t, att_byte_view line, const att_interactions_options *o,
                             att_interactions_format *kind)
 {
@@ -243,7 +244,7 @@ void att_log_format_free(att_log_format *f) { att_names_free(&f->names); }
 
 /* ---- a record */
 
-/* The first column that a record with n fields has not, for messages. */
+/* Returns the first column that a record with n fields has not, for messages. */
 static const char *missing(const att_log_format *f, int64_t n)
 {
     for (int c = 0; c < ATT_LOG_COLUMNS; c++)

@@ -21,13 +21,13 @@ typedef struct att_log_format {
  * there is one. Errors: fewer than two fields, or a column is missing. */
 att_status att_log_format_find(att_log_format *f, att_table *t, const att_interactions_options *options);
 void att_log_format_free(att_log_format *f);
-/* The name of a column of the current record that likely has times, which are not used; NULL: none. */
+/* Returns the name of a column of the current record that likely has times, which are not used; NULL: none. */
 const char *att_log_format_unused_times(const att_log_format *f, const att_table *t);
 /* Is the current record the header or heading once more, as where files were joined? */
 bool att_log_format_is_heading(const att_log_format *f, const att_table *t);
 const char *att_log_format_name(att_interactions_format kind);
-/* The columns of the current record, which is not a history; a column that the format does not have is empty. Errors:
- * another number of fields than the first record. */
+/* Finds the columns of the current record, which is not a history; a column that the format does not have is empty.
+ * Errors: another number of fields than the first record. */
 att_status att_log_format_split(const att_log_format *f, const att_table *t, att_byte_view field[ATT_LOG_COLUMNS]);
 
 #endif

@@ -39,7 +39,7 @@ static bool any_is_number(const att_table *t)
     return false;
 }
 
-/* How many digits a number begins with */
+/* Returns how many digits a number begins with. */
 static size_t count_digits(att_byte_view x)
 {
     size_t n = 0;
@@ -172,7 +172,7 @@ bool att_log_has_columns(att_table *t)
     return c.records > 1 && (alone & ~of_all);
 }
 
-/* A hash of an id in which each run of letters is one letter, and of digits one digit; 0: it has no digit. */
+/* Returns a hash of an id in which each run of letters is one letter, and of digits one digit; 0: it has no digit. */
 static uint64_t shape_of(att_byte_view id)
 {
     uint64_t hash = ATT_FNV64_OFFSET;

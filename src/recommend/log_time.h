@@ -19,8 +19,8 @@ typedef enum att_time_kind {
 att_status att_time_read(const att_where *where, att_byte_view field, att_time_kind *kind, double *out);
 /* Is it a date, or a number of the size that seconds, milli-, micro- or nanoseconds since 1970 have after 2001? */
 bool att_time_is_likely(att_byte_view field);
-/* How many of the times' units are a second, where all times that are not far off lie in the years 1973 to 2096: 1,
- * 1e3, 1e6, 1e9; by the last one. 0: it is not such a time. */
+/* Returns how many of the times' units are a second, where all times that are not far off lie in the years 1973 to
+ * 2096: 1, 1e3, 1e6, 1e9; by the last one. 0: it is not such a time. */
 double att_time_per_second(double last);
 /* Does a time with this unit lie in these years? */
 static inline bool att_time_is_usual(double time, double per_second)

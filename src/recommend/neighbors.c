@@ -21,7 +21,8 @@ typedef struct counting {
     int64_t first, last;  /* items of a pass */
 } counting;
 
-/* The different items of a user among the last of its training -> out; last_user [items]: the user that had each last.
+/* Returns the different items of a user among the last of its training -> out; last_user [items]: the user that had
+ * each last.
  */
 static int64_t different_items(const att_holdout *h, int64_t user, int64_t *last_user, int32_t *out)
 {

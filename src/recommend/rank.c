@@ -41,7 +41,7 @@ static const att_case *case_of(const ranking *r, int64_t row)
 
 /* ---- one case */
 
-/* The rank of the target: 1 + the number of candidates before it. */
+/* Returns the rank of the target: 1 + the number of candidates before it. */
 static int32_t rank_of_all(const float *scores, int64_t items, int64_t target)
 {
     const float score = scores[target];
@@ -61,7 +61,7 @@ static int32_t rank_of_sample(const float *scores, const int32_t *sample, int64_
     return n;
 }
 
-/* The k best items in order; best [k] */
+/* Finds the k best items in order; best [k]. */
 static void best_items(const float *scores, int64_t items, int64_t k, att_top_column *best, int32_t *list)
 {
     static const att_top_column none = {.column = INT32_MAX, .value = -INFINITY}; /* after items of -inf */

@@ -36,7 +36,7 @@ static bool is_marked(const uint64_t *marked, int64_t item) { return marked[item
 static void mark(uint64_t *marked, int64_t item) { marked[item / 64] |= UINT64_C(1) << item % 64; }
 static void unmark(uint64_t *marked, int64_t item) { marked[item / 64] &= ~(UINT64_C(1) << item % 64); }
 
-/* The actions of a case's user whose items are not drawn. */
+/* Returns the actions of a case's user whose items are not drawn. */
 static att_history excluded(const att_sampler *s, const att_case *c)
 {
     return s->kind == ATT_CANDIDATES_OUTSIDE_TRAINING ? att_holdout_train(s->h, c->user)
@@ -70,7 +70,7 @@ att_status att_sampler_check(const att_sampler *s, const att_case *c, uint64_t *
                     (long long)s->negatives, att_interactions_user(s->h->log, c->user), (long long)left);
 }
 
-/* A random number in [0, n), n < 2^53: its own for each user, draw and number. */
+/* Returns a random number in [0, n), n < 2^53: its own for each user, draw and number. */
 static int64_t random_below(const att_sampler *s, const att_case *c, int64_t draw, uint32_t number, int64_t n)
 {
     uint32_t r[4];
@@ -80,7 +80,7 @@ static int64_t random_below(const att_sampler *s, const att_case *c, int64_t dra
     return x < n ? x : n - 1;
 }
 
-/* The first item up to which the weights exceed x. */
+/* Returns the first item up to which the weights exceed x. */
 static int64_t find_item(const att_sampler *s, int64_t x)
 {
     int64_t low = 0, high = s->h->log->info.items - 1;
@@ -94,7 +94,7 @@ static int64_t find_item(const att_sampler *s, int64_t x)
     return low;
 }
 
-/* An item that is not marked, by the weights of these: the same distribution as that of repeated tries. */
+/* Returns an item that is not marked, by the weights of these: the same distribution as that of repeated tries. */
 static int64_t draw_of_rest(const att_sampler *s, const att_case *c, int64_t draw, uint32_t number,
                             const uint64_t *marked)
 {

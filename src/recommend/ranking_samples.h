@@ -18,7 +18,8 @@ void att_sampler_free(att_sampler *s);
 static inline size_t att_item_set_words(int64_t items) { return (size_t)(items / 64 + 1); }
 /* Can as many be drawn for this case? marked: a set of items, empty, and again afterwards. */
 att_status att_sampler_check(const att_sampler *s, const att_case *c, uint64_t *marked);
-/* The sample of a case, which has been checked, with the number of a draw -> out [negatives]. marked: as above. */
+/* Draws the sample of a case, which has been checked, with the number of a draw -> out [negatives]. marked: as
+ * above. */
 void att_sampler_draw(const att_sampler *s, const att_case *c, int64_t draw, uint64_t *marked, int32_t *out);
 
 #endif

@@ -105,7 +105,7 @@ static void list_rest(att_history_batches *b)
             b->rest[b->n_rest++] = item_at(b, i);
 }
 
-/* An item that is not marked: there is one */
+/* Returns an item that is not marked: there is one. */
 static int32_t draw(att_history_batches *b, stream *s)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -35,13 +35,13 @@ typedef struct att_history_batches att_history_batches;
 /* data must outlive it. Errors: no history of two or more items; memory. */
 att_status att_history_batches_new(att_ctx *ctx, const att_history_source *source, att_history_batches **out);
 void att_history_batches_free(att_history_batches *b);
-/* The number of histories of two or more items; a checksum of these. */
+/* Return the number of histories of two or more items; a checksum of these. */
 int64_t att_history_batches_count(const att_history_batches *b);
 uint64_t att_history_batches_sum(const att_history_batches *b);
 /* Orders the histories of an epoch; returns its number of batches. */
 int64_t att_history_batches_begin(att_history_batches *b, int64_t epoch);
-/* The number of histories of batch i; of these, [first, last), as a batch, until the next call. They depend on the
- * seed, the epoch and i alone. */
+/* Return the number of histories of batch i; of these, [first, last), as a batch, until the next call. They depend on
+ * the seed, the epoch and i alone. */
 int64_t att_history_batches_size(const att_history_batches *b, int64_t i);
 att_status att_history_batches_get(att_history_batches *b, int64_t i, int64_t first, int64_t last,
                                    const att_history_batch **out);

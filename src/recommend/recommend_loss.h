@@ -20,7 +20,7 @@ typedef struct att_item_targets {
 
 /* beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), at most 1; of the items of the training data */
 double att_gbce_beta(double calibration, int64_t negatives, int64_t items);
-/* The sum of the losses of states x [n, hidden] -> [1] */
+/* Computes the sum of the losses of states x [n, hidden] -> [1] */
 att_var *att_item_loss_apply(att_tape *t, const att_recommender *m, const att_item_loss_config *c, att_var *x,
                              const att_item_targets *targets);
 

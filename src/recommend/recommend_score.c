@@ -33,7 +33,7 @@ static att_status make_table(const att_recommender *m, att_param **param, float 
     return e;
 }
 
-/* The rows of a table that are zeros; without content none is. */
+/* Finds the rows of a table that are zeros; without content none is. */
 static att_status find_without(const att_recommender *m, const float *table, att_items_without *out)
 {
     const int64_t items = m->config.info.items, hidden = m->config.info.hidden;
@@ -138,7 +138,7 @@ static void free_inputs(const att_recommender *m, inputs *in)
     att_free(m->model.ctx, in->last);
 }
 
-/* The last items of each history, as many as there are positions, the mask included */
+/* Lists the last items of each history, as many as there are positions, the mask included. */
 static att_status make_inputs(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                               inputs *in)
 {

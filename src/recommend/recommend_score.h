@@ -9,7 +9,7 @@ enum { ATT_HISTORIES = 128 }; /* that are computed together */
 /* Vectors of n histories, none empty: items, offsets [n + 1], which need not begin at 0 -> [n, hidden] */
 att_var *att_histories_apply(att_tape *t, const att_recommender *m, int64_t n, const int32_t *items,
                              const int64_t *offsets);
-/* The error of an empty history for a model without counts */
+/* Returns the error of an empty history for a model without counts. */
 att_status att_no_counts(const att_recommender *m, int64_t history);
 
 #endif

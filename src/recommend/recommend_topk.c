@@ -144,7 +144,7 @@ static att_status need_best(call *c, int64_t n)
 
 static int64_t history_length(const call *c, int64_t b) { return c->offsets[b + 1] - c->offsets[b]; }
 
-/* The list of history b from the best, best first */
+/* Writes the list of history b from the best, best first. */
 static void write_list(call *c, int64_t b, const att_top_column *best)
 {
     const int64_t k = c->o.k;
@@ -161,7 +161,7 @@ static att_status not_finite(const call *c, int64_t b, int64_t item)
                     (long long)b, (long long)item);
 }
 
-/* The list of history b from the scores of all items, without `except`, an item or -1 */
+/* Fills the list of history b from the scores of all items, without `except`, an item or -1. */
 static att_status select_list(call *c, int64_t b, const float *scores, int64_t except)
 {
     const int64_t all = c->m->config.info.items;
@@ -181,7 +181,7 @@ static att_status select_list(call *c, int64_t b, const float *scores, int64_t e
     return ATT_OK;
 }
 
-/* The list of history b, which has no items */
+/* Fills the list of history b, which has no items. */
 static att_status popular_list(call *c, int64_t b)
 {
     const att_recommender *m = c->m;
@@ -240,7 +240,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The row of an item in the table; -1: it has none */
+/* Returns the row of an item in the table; -1: it has none. */
 static int32_t row_of(const listed_items *listed, int32_t item)
 {
     if (!listed->table)
@@ -274,7 +274,7 @@ static att_status list_seen(call *c, int64_t n)
 
 /* ---- all lists */
 
-/* The lists of histories [first, first + n), none empty */
+/* Fills the lists of histories [first, first + n), none empty. */
 static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
 {
     const int64_t k = c->o.k;
@@ -350,7 +350,7 @@ static att_status no_vector(const att_recommender *m, int64_t item)
         att_recommender_item(m, item));
 }
 
-/* The cosines of all items with one -> scores [items]; of those without a vector -INFINITY */
+/* Computes the cosines of all items with one -> scores [items]; of those without a vector -INFINITY. */
 static att_status cosines(const att_recommender *m, int64_t item, float *scores)
 {
     const int64_t all = m->config.info.items, hidden = m->config.info.hidden;

@@ -34,7 +34,7 @@ static const char **item_ids(const recommender_data *t, int64_t first)
     return ids;
 }
 
-/* A model of the log's items */
+/* Makes a model of the log's items. */
 static att_status make_model(recommender_data *t)
 {
     const char **ids = item_ids(t, 0);
@@ -169,7 +169,7 @@ static void free_data(void *self)
 
 /* ---- training */
 
-/* All but content, which is not trained */
+/* Returns parameter i of those that are trained, which content is not. */
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     const att_recommender *m = ((const recommender_data *)self)->model;

@@ -291,7 +291,7 @@ static att_status copy_param(att_ctx *ctx, att_param *to, const att_param *from,
     return e;
 }
 
-/* The trained parameters of `from`, to a model that has further items */
+/* Copies the trained parameters of `from`, to a model that has further items. */
 static att_status inherit(att_recommender *m, const att_recommender *from)
 {
     const char *name;

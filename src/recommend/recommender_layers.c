@@ -125,7 +125,7 @@ void att_dropout_plans_free(att_dropout_plans *p)
 
 /* ---- vectors of items */
 
-/* The first n rows of content, as a variable without a gradient */
+/* Returns the first n rows of content, as a variable without a gradient. */
 static att_var *content(att_tape *t, const att_recommender *m, int64_t n)
 {
     att_tensor rows = m->content_value;

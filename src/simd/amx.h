@@ -4,7 +4,8 @@
 // extends: avx512bf16
 // flags: -mamx-tile -mamx-bf16
 #ifdef ATT_SIMD_DETECT
-/* Neither compiler has names for these in all its versions. The system saves tiles of those who ask it (os.c). */
+/* Not all versions of the compilers have names for these features. The system saves tiles only for processes that
+ * request it (os.c). */
 static bool att_detect_amx(void)
 {
     enum { LEAF = 7, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
@@ -14,10 +15,10 @@ static bool att_detect_amx(void)
 }
 #else
 #include "simd/avx512bf16.h"
-#define ATT_TILES_BF16 /* has what is below */
+#define ATT_TILES_BF16 /* has the functions below */
 
-/* Eight tiles of 16 rows of 16 floats, or of 16 words of two numbers of bf16 (avx512bf16.h): their words are the
- * compiler's own, _tile_loadd and such, as a tile's number must be a constant. */
+/* Eight tiles of 16 rows of 16 floats, or of 16 words of two numbers of bf16 (avx512bf16.h): kernels call the
+ * compiler's _tile_loadd and so on, because a tile's number must be a constant. */
 enum { ATT_TILE_EDGE = 16 };
 
 static inline void v_tiles_begin(void)
@@ -28,7 +29,7 @@ static inline void v_tiles_begin(void)
         uint8_t rows[16];
     } all = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
     _tile_loadconfig(&all);
-    __asm__ volatile("" ::: "memory"); /* what tiles read has been written */
+    __asm__ volatile("" ::: "memory"); /* what tiles read must have been written */
 }
 static inline void v_tiles_end(void)
 {

@@ -14,8 +14,8 @@ static bool att_detect_avx512(void)
 #define ATT_LANES 16
 #define ATT_PANEL_VECTORS 2
 #define ATT_TILE_ROWS 8
-#define ATT_TALL_ROWS 12 /* of tiles of scores, where a row is short */
-#define ATT_WIDE_ROWS 6  /* ten loads for 24 multiply-adds, where eight rows of one panel need ten for 16 */
+#define ATT_TALL_ROWS 12 /* rows of tiles of scores, if a row is short */
+#define ATT_WIDE_ROWS 6  /* ten loads for 24 multiply-adds; eight rows of one panel need ten for 16 */
 
 typedef __m512 vf;
 typedef __mmask16 vm;
@@ -130,8 +130,8 @@ static inline void v_flush_end(unsigned before)
     _mm_setcsr(before);
 }
 static inline vf v_ldexp_flushed(vf a, vf x) { return _mm512_scalef_ps(a, x); }
-/* A table of sixteen numbers is in a register (math.h): a less the sixteenth at or below it, and the table's number for
- * that sixteenth's fraction */
+/* A table of sixteen numbers fits a register (math.h): returns a minus the sixteenth at or below it, and the table's
+ * number for that sixteenth's fraction. */
 #define ATT_SIXTEENTHS
 static inline vf v_sixteenth(vf a) { return _mm512_reduce_ps(a, 4 << 4 | _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
 static inline vf v_of_sixteenth(const float table[16], vf a)

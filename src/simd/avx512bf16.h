@@ -18,7 +18,7 @@ static inline vbf16 v_load_bf16(const uint16_t *p) { return (vbf16)_mm512_loadu_
 static inline vf v_dot2_bf16(vf sum, vbf16 a, vbf16 b) { return _mm512_dpbf16_ps(sum, a, b); }
 /* On words of two bf16, the lower address in the lower half. */
 static inline vf v_dot2_words(vf a, vf b, vf sum) { return _mm512_dpbf16_ps(sum, (vbf16)a, (vbf16)b); }
-static inline __m512i v_halves(const uint16_t *p, int n) /* n of them, in the lower halves of words */
+static inline __m512i v_halves(const uint16_t *p, int n) /* n numbers, in the lower halves of words */
 {
     return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16((__mmask16)v_first(n), p));
 }

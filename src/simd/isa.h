@@ -1,4 +1,4 @@
-/* Which instruction sets this build has, and which this machine can run. */
+/* The instruction sets of this build, and those that this machine can run. */
 #ifndef ATT_SIMD_ISA_H
 #define ATT_SIMD_ISA_H
 
@@ -7,7 +7,7 @@
 /* Sets are numbered by rank, the best last; 0 is scalar and always usable. */
 int att_isa_count(void);
 const char *att_isa_name(int isa);
-bool att_isa_usable(int isa); /* by the CPU and by what the OS saves */
+bool att_isa_usable(int isa); /* whether the CPU has it and the OS saves its registers */
 int att_isa_best(void);
 int att_isa_find(const char *name); /* -1: no such set in this build */
 

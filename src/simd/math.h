@@ -1,8 +1,8 @@
-/* Elementary functions on the vocabulary, without libm. tests/golden/minimax.py finds the coefficients.
- * Largest errors in ulp (sets with fused multiply-add; scalar, which rounds twice):
+/* Elementary functions on the vocabulary, without libm. tests/golden/minimax.py finds the coefficients. Largest errors
+ * in ulp (sets with fused multiply-add; scalar, which rounds twice):
  *     exp2_normal 0.80, 1.08    exp2 1.57, 1.60 (from a table 1.02)    exp 0.88, 1.17    tanh 1.61, 1.59
  *     erf 1.27, 1.57    log2 1.64, 1.92    log 0.89, 0.89
- * NaN gives NaN, and -0 what 0 gives or -0 where the function is odd. */
+ * NaN gives NaN, and -0 gives the result of 0, or -0 if the function is odd. */
 #ifndef ATT_SIMD_MATH_H
 #define ATT_SIMD_MATH_H
 
@@ -27,8 +27,8 @@ ATT_INLINE vf v_exp2_normal(vf x)
     return v_ldexp(v_polynomial(c, 6, rest), v_sub(x, rest));
 }
 
-/* 2^x for x < 127.5, exactly 1 at 0, and 0 below -126, at -inf too: between v_flush_begin and v_flush_end. For softmax,
- * that has more of them than of anything else but multiply-adds: the fewest instructions. */
+/* 2^x for x < 127.5, exactly 1 at 0, and 0 below -126, also at -inf, between v_flush_begin and v_flush_end. It has the
+ * fewest instructions, for softmax, which needs more of these than of any operation except multiply-adds. */
 #ifdef ATT_SIXTEENTHS
 ATT_INLINE vf v_exp2(vf x)
 {
@@ -67,7 +67,7 @@ ATT_INLINE vf v_exp(vf x)
     return v_ldexp(m, n);
 }
 
-/* log2 x for normal x > 0, exactly n at 2^n: that exponent, and a polynomial in what is left, less 1. */
+/* log2 x for normal x > 0, exactly n at 2^n: the exponent, plus a polynomial in the mantissa minus 1. */
 ATT_INLINE vf v_log2(vf x)
 {
     static const float c[] = {0x1.49dcc8p-26f, -0x1.71547p-1f, 0x1.ec7096p-2f, -0x1.715bp-2f,  0x1.277ecap-2f,

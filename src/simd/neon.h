@@ -24,7 +24,7 @@ static inline vm v_first(int n) /* the first n lanes */
     static const int32_t lane[] = {0, 1, 2, 3};
     return vcltq_s32(vld1q_s32(lane), vdupq_n_s32(n));
 }
-/* There are no masked loads: a pair, then one. */
+/* NEON has no masked loads, so a pair is loaded, then one number. */
 static inline vf v_load_n(const float *p, int n)
 {
     if (n >= ATT_LANES)
@@ -113,7 +113,7 @@ static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm v_is_nan(vf a) { return vmvnq_u32(vceqq_f32(a, a)); }
 static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
-/* As the x86 instruction: b where either is NaN. FMAX would give NaN, FMAXNM the other one. */
+/* Returns b if either is NaN, as the x86 instruction does. FMAX would return NaN, FMAXNM the other number. */
 static inline vf v_max(vf a, vf b) { return v_select(vcgtq_f32(a, b), a, b); }
 static inline vf v_min(vf a, vf b) { return v_select(vcltq_f32(a, b), a, b); }
 static inline vf v_abs(vf a) { return vabsq_f32(a); }

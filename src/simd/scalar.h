@@ -1,5 +1,5 @@
-/* The vocabulary in portable C: four lanes, which any compiler maps to what the baseline has. With -O1 it
- * is as fast as with -O2, and compiled in two thirds of the time. */
+/* The vocabulary in portable C: four lanes, which any compiler maps to the baseline instruction set. With -O1 it is as
+ * fast as with -O2, and compiles in two thirds of the time. */
 // rank: 0
 // arch: any
 // flags: -O1
@@ -12,7 +12,7 @@ static bool att_detect_scalar(void) { return true; }
 #define ATT_PANEL_VECTORS 2 /* vectors across one GEMM panel or one block of queries */
 #define ATT_TILE_ROWS 4     /* rows of a register tile beside them */
 #define ATT_TALL_ROWS ATT_TILE_ROWS
-#define ATT_WIDE_ROWS 2 /* and of one across two panels */
+#define ATT_WIDE_ROWS 2 /* rows of a tile across two panels */
 
 typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vm __attribute__((vector_size(16))); /* a mask: all bits of a lane, or none */
@@ -40,8 +40,8 @@ static inline vf v_div(vf a, vf b) { return a / b; }
 static inline vf v_fma(vf a, vf b, vf c)
 {
     return a * b + c;
-} /* rounds twice here, once where there is an instruction */
-/* v_fma in the register of the sum: a compiler that may choose moves sums between registers, or spills them. */
+} /* rounds twice here, but once in sets with an instruction for it */
+/* v_fma in the register of the sum: if the compiler can choose, it moves sums between registers or spills them. */
 static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
 /* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-128, 127]:
  * the sum of two products is within int16. Here a may be in [-128, 127] if those of b are in [-127, 127]. */
@@ -69,10 +69,11 @@ static inline vf v_signed4_start(float sum_of_x)
 static inline vf v_signed4(vf left, vf w, vf x, vf sum)
 {
     (void)left;
-    return v_dot4(w, x, sum); /* which is for any signs here */
+    return v_dot4(w, x, sum); /* which allows any signs here */
 }
-/* The bytes of a block of 32 as words: here half of them (half: 0 or 1); where a vector has room for two blocks, those
- * of the block at q + next, too. And 16 bytes' halves, [0, 15]: the low ones are the first half of the block. */
+/* Returns the bytes of a block of 32 as words: in this set half of them (half: 0 or 1); in sets whose vectors have room
+ * for two blocks, also those of the block at q + next. The second function returns the halves of 16 bytes, in [0, 15]:
+ * the low halves are the first half of the block. */
 static inline vf v_block(const uint8_t *q, int half, int64_t next)
 {
     vf x;
@@ -89,7 +90,8 @@ static inline vf v_block_of_halves(const uint8_t *q, int half, int64_t next)
     return (vf)(half ? x >> 4 : x & 15);
 }
 static inline vf v_add_whole(vf a, vf b) { return (vf)((vm)a + (vm)b); }
-/* y, lane r: the sum of the words of t[r], int32; where a vector has two blocks, y[1] has those of the second */
+/* Computes in lane r of y the sum of the words of t[r], int32; if a vector has two blocks, y[1] has the sums of the
+ * second. */
 ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
 {
     vm sum = {0};
@@ -102,7 +104,7 @@ static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf);
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_is_nan(vf a) { return a != a; }
 static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }
-/* As the x86 instruction: b where either is NaN. */
+/* Returns b if either is NaN, as the x86 instruction does. */
 static inline vf v_max(vf a, vf b) { return v_select(a > b, a, b); }
 static inline vf v_min(vf a, vf b) { return v_select(a < b, a, b); }
 static inline vf v_abs(vf a) { return (vf)((vm)a & 0x7fffffff); }
@@ -117,7 +119,7 @@ static inline vf v_floor(vf a) /* |a| < 2^22 */
     const vf near = v_round(a);
     return near - v_select(near > a, v_set(1), v_set(0));
 }
-/* What v_round takes off, and v_floor. */
+/* Return what v_round and v_floor subtract. */
 static inline vf v_rest(vf a) { return v_sub(a, v_round(a)); }
 static inline vf v_fraction(vf a) { return v_sub(a, v_floor(a)); }
 static inline vf v_ldexp(vf a, vf n) /* a 2^n, n whole, -126 <= n <= 127 */

@@ -1,5 +1,5 @@
-/* The vocabulary of the instruction set that this file is being compiled for.
- * The build defines ATT_SIMD_NAME (avx2), which is the header. */
+/* Includes the vocabulary of the instruction set for which this file is compiled. The build defines ATT_SIMD_NAME
+ * (avx2), the name of the header. */
 #ifndef ATT_SIMD_H
 #define ATT_SIMD_H
 
@@ -25,8 +25,8 @@
 #define ATT_SIMD_TEXT(x) ATT_SIMD_TEXT2(x)
 #include ATT_SIMD_TEXT(ATT_SIMD_NAME.h)
 
-/* v_ldexp_flushed is a 2^floor(x), but 0 where x < -126, between v_flush_begin and v_flush_end, which gets what the
- * former returned. Anything else below 2^-126 may be 0 there as well. */
+/* v_ldexp_flushed is a 2^floor(x), or 0 if x < -126. It must be between v_flush_begin and v_flush_end, which gets the
+ * result of the former. Other numbers below 2^-126 may become 0 there, too. */
 #if !defined(ATT_SIMD_DETECT) && !defined(ATT_FLUSHES)
 static inline unsigned v_flush_begin(void) { return 0; }
 static inline void v_flush_end(unsigned before) { (void)before; }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The halves of 16 bytes: all low ones, all high ones */
+/* Returns the halves of 16 bytes: all low ones, all high ones. */
 static inline __m256i v_halves_at(const uint8_t *q)
 {
     const __m128i x = _mm_loadu_si128((const __m128i *)q);

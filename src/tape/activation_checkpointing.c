@@ -1,4 +1,4 @@
-/* Activation checkpointing: a function that backward runs again, so that its intermediate results need not be kept */
+/* Activation checkpointing: backward runs a function again, so that its intermediate results need not be kept. */
 #include "tape/tape.h"
 
 typedef struct recompute_saved {
@@ -7,7 +7,7 @@ typedef struct recompute_saved {
     const att_tape_scope *scope;
 } recompute_saved;
 
-/* Views of x [n] (values, and gradients if the tape records) as variables of the function. */
+/* Makes views of x [n] (values, and gradients if the tape records) as variables of the function. */
 static att_var *const *views_of(att_tape *t, att_var *const *x, int n)
 {
     att_var **view = att_arena_alloc(&t->arena, att_size_mul((size_t)n, sizeof *view));
@@ -53,7 +53,7 @@ static att_status backward(att_tape *t, const att_step *s)
     const bool recomputing = t->recomputing;
     t->recomputing = true;
     t->last = NULL;
-    t->free_list = NULL; /* memory that becomes free now is released with the rest of the run */
+    t->free_list = NULL; /* memory that the run frees is released with it */
     att_var *y = run(t, s->saved, s->in, s->n_in);
     att_status e = t->status ? att_fail(t->ctx, t->status, "%s", t->error)
                              : att_check_same_shape(t->ctx, "recompute: the function's second result", &y->value,

@@ -1,7 +1,7 @@
 /* a + b */
 #include "tape/tape.h"
 
-/* Are the dimensions of x the last dimensions of y, whose rows have it in common, as a bias? */
+/* Returns whether x is a bias: its dimensions are the last ones of y, whose rows share it. */
 static bool is_bias(const att_tensor *x, const att_tensor *y)
 {
     const int first = y->rank - x->rank;

@@ -1,7 +1,7 @@
-/* The largest of each row of x weight^T + bias: what greedy search asks of a vocabulary.
+/* The largest entry of each row of x weight^T + bias, which greedy search needs of a vocabulary.
  *
- * Bounds of all (kernel/int8_bounds.c) leave few columns that may be the largest; those are computed as att_linear
- * does. */
+ * Bounds of all entries (kernel/int8_bounds.c) leave few columns that may be the largest; only these are computed, as
+ * att_linear does. */
 #include "tape/tape.h"
 #include "tape/int8_bounds.h"
 #include "gemm/gemm.h"
@@ -31,7 +31,7 @@ typedef struct argmax_job {
     att_top_column *out;
 } argmax_job;
 
-/* Updates the best entry; columns come in ascending order; NaN stays. */
+/* Updates the best entry. Columns come in ascending order; a NaN stays. */
 static void update_best(att_top_column *best, int64_t column, float value)
 {
     if (!isnan(best->value) && !(value <= best->value))
@@ -86,8 +86,8 @@ static void row_task(void *arg, int i, int thread)
     j->all[i] = found * ONE_IN > j->n;
 }
 
-/* Searches the m rows of j, of those with too many candidates without bounds; upper [m, n], lower [m]; false: error
- * set */
+/* Searches the m rows of j; rows with too many candidates are searched without bounds. upper [m, n], lower [m]; false:
+ * error set. */
 static bool search(att_tape *t, argmax_job *j, att_param *weight, att_top_columns what, float *upper, float *lower)
 {
     const float *bytes = att_param_int8(weight);
@@ -106,7 +106,7 @@ static bool search(att_tape *t, argmax_job *j, att_param *weight, att_top_column
     return good;
 }
 
-/* y [n]: the bias, or -inf for excluded columns */
+/* Writes y [n]: the bias, or -inf for excluded columns. */
 static void bias_without(int64_t n, const float *bias, const att_excluded_columns *except, float *y)
 {
     if (bias)
@@ -117,7 +117,7 @@ static void bias_without(int64_t n, const float *bias, const att_excluded_column
         y[except->column[i]] = -INFINITY;
 }
 
-/* All m rows of x, ROWS at a time; false: error set */
+/* Computes all m rows of x, ROWS at a time; false: error set. */
 static bool search_with_bounds(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what)
 {
     const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1], max_rows = att_min(m, ROWS);
@@ -165,7 +165,7 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
     }
     const att_tensor *w = att_param_value(weight);
     const att_top_columns what = {bias ? att_param_floats(bias) : NULL, except, 1, out, NULL};
-    /* Quantized weights are no larger than the bounds' copy of them would be. */
+    /* Bounds are not used for quantized weights, which are not larger than the int8 copy would be. */
     const bool bounds = !att_is_quantized(w->dtype) && w->dim[1] <= ATT_INT8_MAX;
     if ((bias && !what.bias) ||
         !(bounds ? search_with_bounds : att_tape_topk)(t, value.dim[0], value.data, weight, &what))

@@ -12,7 +12,7 @@ typedef struct attend_saved {
     att_attention_args args; /* the arguments of the forward call, with out and lse */
 } attend_saved;
 
-/* Are all inputs distinct variables? */
+/* Returns whether all inputs are distinct variables. */
 static bool all_differ(int n, att_var *const *in)
 {
     for (int i = 0; i < n; i++)
@@ -38,7 +38,7 @@ static att_status backward(att_tape *t, const att_step *s)
     g.dparam = dparam;
     g.n_dparams = s->n_in - ROWS;
     g.dout.data = s->y->grad;
-    const bool direct = all_differ(s->n_in, s->in); /* att_backward does not accept two gradients in one place */
+    const bool direct = all_differ(s->n_in, s->in); /* att_backward does not accept two gradients in the same memory */
     g.accumulate = direct && any_begun(s->n_in, s->in);
     for (int i = 0; i < s->n_in; i++) {
         att_var *x = s->in[i];
@@ -109,7 +109,8 @@ static att_status add_params(att_tape *t, const att_attend_params *params, att_a
 
 static const att_tensor *rows_of(const att_attention_args *a, int i) { return i == 0 ? &a->q : i == 1 ? &a->k : &a->v; }
 
-/* Has the tape's before_attend replace the plan and the args; not what variables are. false: the tape has failed */
+/* Calls the tape's before_attend, which may replace the plan and the args, except variables. False: the tape has
+ * failed. */
 static bool prepare(att_tape *t, const att_plan **plan, att_attention_args *a, att_var *const *in, int n_in)
 {
     if (!t->before_attend)
@@ -155,7 +156,7 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return NULL;
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
     att_var *out = att_tape_var(t, 3, (const int64_t[]){tokens, heads, v->value.dim[2]});
-    /* The lse is needed by backward, and lets a hook compute attention weights at lower cost. */
+    /* Backward needs the lse, and a hook can compute attention weights faster with it. */
     const bool wanted = t->hook || t->record;
     att_var *lse = wanted ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
     if (!out || (wanted && !lse))

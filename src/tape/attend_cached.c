@@ -1,4 +1,4 @@
-/* Attention to a key-value cache, to which new tokens are appended first: decoding. Not recorded. */
+/* Attention to a key-value cache, to which new tokens are appended first (decoding). It is not recorded. */
 #include "tape/tape.h"
 #include "attn/call/call.h"
 
@@ -56,14 +56,14 @@ static bool check(att_tape *t, const att_plan *plan, const att_var *const in[3],
     return check_offsets(t, a, in[1], sequences);
 }
 
-/* y: a tensor of another type in the shape of x, in memory of the tape */
+/* Makes y, a tensor of another type in the shape of x, in memory of the tape. */
 static att_status make_like(att_tape *t, const att_tensor *x, att_dtype type, att_tensor *y)
 {
     void *memory = att_arena_alloc(&t->arena, att_size_mul((size_t)att_count(x), att_dtype_size(type)));
     return memory ? att_wrap(y, memory, type, x->rank, x->dim, NULL) : ATT_ERR_MEMORY;
 }
 
-/* Keys and values on their way into the cache; offsets or NULL: equally many of each sequence */
+/* Keys and values to append to the cache; offsets or NULL: the same number for each sequence. */
 typedef struct new_tokens {
     att_cache *cache;
     const att_tensor *k, *v; /* or NULL: none */

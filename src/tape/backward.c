@@ -1,7 +1,7 @@
 /* Reverse-mode differentiation: steps from the last variable to the first; each adds to the gradients of its inputs. */
 #include "tape/tape.h"
 
-/* The variable v if it is on the tape, else NULL. v is not dereferenced: it may be from before a reset. */
+/* Returns the variable v if it is on the tape, else NULL. v is not dereferenced: it may be from before a reset. */
 static att_var *find(const att_tape *t, const att_var *v)
 {
     att_var *own = t->last;
@@ -73,7 +73,8 @@ static void release(free_block **free_list, float *x)
     *free_list = s;
 }
 
-/* May v's gradient overwrite its value? Only if the one step that reads v computes the gradient in place. */
+/* Returns whether v's gradient may overwrite its value: only if the one step that reads v computes the gradient in
+ * place. */
 static bool may_overwrite(const att_var *v, const att_step *to)
 {
     return to && to->op->in_place && v == to->in[0] && v->readers == 1 && v->step && v->step->op->ignores_y &&

@@ -1,5 +1,5 @@
-/* Batch normalization: each channel is normalized over all rows. Sums are made in double, over blocks of rows and then
- * over the blocks in ascending order, so that their bits depend on the shape alone. */
+/* Batch normalization: each channel is normalized over all rows. Sums are in double, over blocks of rows and then over
+ * the blocks in ascending order, so that their bits depend only on the shape. */
 #include "tape/tape.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@
 enum { BLOCK = 256 };
 
 typedef struct batch_norm_saved {
-    const double *mean, *rstd; /* [channels]: of the batch or the running ones; rstd is 1 / sqrt(variance + eps) */
+    const double *mean, *rstd; /* [channels]: statistics of the batch, or the running ones; rstd is 1 /
+                                * sqrt(variance + eps) */
     bool training;
 } batch_norm_saved;
 
@@ -17,7 +18,7 @@ struct batch_norm_job {
     int64_t rows, channels;
     const float *x, *dy;       /* [rows, channels] */
     float *y;                  /* [rows, channels]: y or dx */
-    const double *mean, *rstd; /* [channels], like these of apply and backward: */
+    const double *mean, *rstd; /* [channels], as those of apply and backward: */
     const double *scale, *shift, *slope;
     /* Adds terms of a row to sums [sums]. */
     void (*add)(const batch_norm_job *j, int64_t row, double *sum);
@@ -42,7 +43,7 @@ static void add_squares(const batch_norm_job *j, int64_t row, double *sum)
         sum[c] += ((double)x[c] - j->mean[c]) * ((double)x[c] - j->mean[c]);
 }
 
-/* dbeta and dgamma: dy, and dy times the normalized x */
+/* Adds to dbeta and dgamma: dy, and dy times the normalized x. */
 static void add_grads(const batch_norm_job *j, int64_t row, double *sum)
 {
     const float *x = j->x + row * j->channels, *dy = j->dy + row * j->channels;
@@ -73,7 +74,7 @@ static void sum_parts(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* total [sums] = the sums over all rows; false: error set */
+/* Computes total [sums], the sums over all rows; false: error set. */
 static bool sum_rows(att_tape *t, batch_norm_job *j, void (*add)(const batch_norm_job *, int64_t, double *),
                      int64_t sums, double *total)
 {
@@ -98,7 +99,7 @@ static double *doubles(att_tape *t, int64_t count)
 
 /* ---- backward */
 
-/* dx += scale dy - shift - slope (x - mean) */
+/* Adds scale dy - shift - slope (x - mean) to dx. */
 static void add_dx(const void *arg, int64_t first, int64_t last)
 {
     const batch_norm_job *j = arg;
@@ -110,8 +111,8 @@ static void add_dx(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* With xn the normalized x and n rows: dx = gamma rstd (dy - sum(dy) / n - xn sum(dy xn) / n), as the statistics of a
- * batch depend on x, too; running statistics do not: dx = gamma rstd dy. */
+/* Computes the backward. With the normalized x, xn, and n rows, dx = gamma rstd (dy - sum(dy) / n - xn sum(dy xn) / n),
+ * because the statistics of a batch depend on x. Running statistics do not, so dx = gamma rstd dy. */
 static att_status backward(att_tape *t, const att_step *s)
 {
     const batch_norm_saved *saved = s->saved;
@@ -187,7 +188,7 @@ static bool read_options(att_tape *t, const att_tensor *x, const att_batch_norm_
     return !t->status;
 }
 
-/* Running statistics of any type -> out [channels]; false: error set */
+/* Reads running statistics of any type -> out [channels]; false: error set. */
 static bool read_running(att_tape *t, const att_tensor *v, double *out)
 {
     att_tensor floats;
@@ -199,7 +200,7 @@ static bool read_running(att_tape *t, const att_tensor *v, double *out)
     return true;
 }
 
-/* mean and variance [channels]: of the batch, or the running ones; false: error set */
+/* Finds mean and variance [channels]: of the batch, or the running ones; false: error set. */
 static bool find_statistics(att_tape *t, batch_norm_job *j, const att_tensor *running_mean,
                             const att_tensor *running_var, bool training, double *mean, double *variance)
 {
@@ -216,7 +217,7 @@ static bool find_statistics(att_tape *t, batch_norm_job *j, const att_tensor *ru
     return true;
 }
 
-/* y = scale (x - mean) + shift */
+/* Computes y = scale (x - mean) + shift. */
 static void normalize(const void *arg, int64_t first, int64_t last)
 {
     const batch_norm_job *j = arg;
@@ -236,7 +237,7 @@ static void apply(att_ctx *ctx, batch_norm_job *j, const float *gamma, const flo
     att_tape_for_rows(ctx, j->rows, j->channels, normalize, j);
 }
 
-/* running = (1 - momentum) running + momentum batch; the variance of the batch as of a sample, divided by n - 1 */
+/* Updates running = (1 - momentum) running + momentum batch; the variance of the batch is divided by n - 1. */
 static void update(const batch_norm_job *j, double momentum, const double *variance, float *mean, float *var)
 {
     const double unbias = (double)j->rows / (double)(j->rows - 1);

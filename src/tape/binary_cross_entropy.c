@@ -3,7 +3,7 @@
 #include "tape/tape.h"
 
 typedef struct binary_cross_entropy_saved {
-    const float *targets; /* as logits; negative: ignored */
+    const float *targets; /* in the shape of logits; negative: ignored */
     int64_t divisor;      /* of the sum of losses: 1, or the number of targets */
 } binary_cross_entropy_saved;
 
@@ -50,7 +50,7 @@ const att_operation att_operation_binary_cross_entropy = {
 
 /* ---- forward */
 
-/* The number of targets that are not ignored; -1: an invalid target. */
+/* Returns the number of targets that are not ignored; -1: an invalid target. */
 static int64_t count_of(att_tape *t, const float *targets, int64_t n)
 {
     int64_t count = 0;

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-/* Dimension i of y in x, whose shape is aligned from the last dimension: 1 if x has no such dimension */
+/* Returns dimension i of y in x, whose shape is aligned from the last dimension; 1 if x has no such dimension. */
 static int64_t dim_in(const att_tensor *x, const att_tensor *y, int i)
 {
     const int at = i - (y->rank - x->rank);
     return at < 0 ? 1 : x->dim[at];
 }
 
-/* The shape of a result of a and b, in y; false: the shapes do not fit. */
+/* Finds the shape of a result of a and b, in y; false: the shapes do not fit. */
 static bool broadcast_shape(const att_tensor *a, const att_tensor *b, att_tensor *y)
 {
     bool fits = true;
@@ -47,7 +47,8 @@ typedef struct binary_job {
     att_binary *f;
     const float *x[2]; /* a and b */
     float *y;
-    /* The dimensions of y from the last to the first; adjacent ones are one if the same operands are broadcast. */
+    /* The dimensions of y from the last to the first; adjacent ones are merged if the same operands are broadcast in
+     * them. */
     int rank;
     int64_t dim[ATT_MAX_RANK];
     int64_t stride[ATT_MAX_RANK][2]; /* of a and b; 0: broadcast */
@@ -78,7 +79,7 @@ static void set_dims(binary_job *j, const att_tensor *a, const att_tensor *b, co
         add_dim(j, 1, dense);
 }
 
-/* f on n numbers of y, for which an operand has n numbers or, broadcast, one: that is copied. */
+/* Applies f to n numbers of y. An operand has n numbers or, if broadcast, one, which is copied. */
 static void apply(const binary_job *j, int64_t n, const float *const x[2], float *y)
 {
     enum { COPIES = 256 };
@@ -146,11 +147,11 @@ void att_tape_binary(att_ctx *ctx, att_binary *f, const att_tensor *a, const att
 
 /* ---- backward */
 
-/* Is dimension i of y one over which the gradient of x is summed? */
+/* Returns whether the gradient of x is summed over dimension i of y. */
 static bool is_summed(const att_tensor *x, const att_tensor *y, int i) { return dim_in(x, y, i) == 1; }
 
-/* dx, in the shape of x, = the sums of dy over the dimensions in which x is broadcast; over adjacent ones at once, over
- * the first ones first. False: error set */
+/* Computes dx, in the shape of x: the sums of dy over the dimensions in which x is broadcast, the first ones first, and
+ * adjacent ones at once. False: error set. */
 static bool sum_dims(att_tape *t, const att_tensor *y, const float *dy, const att_tensor *x, float *dx)
 {
     int64_t outer = 1;

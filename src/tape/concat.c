@@ -26,7 +26,7 @@ const att_operation att_operation_concat = {.name = "concat", .backward = backwa
 
 /* ---- forward */
 
-/* The shape of the result; makes *dim nonnegative. */
+/* Finds the shape of the result; makes *dim nonnegative. */
 static bool shape_of(att_tape *t, int n, att_var *const *x, int *dim, att_tensor *y)
 {
     *y = x[0]->value;

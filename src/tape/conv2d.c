@@ -1,12 +1,12 @@
 /* 2-D convolution by im2col: patches of the images become rows of a matrix, which is multiplied with the weights
- * (Chellapilla et al. 2006). A patch is copied by lines, [kernel[0], kernel[1], channels] as images are; so weights,
- * which a model has as [out, channels, kernel[0], kernel[1]], are brought into that order. */
+ * (Chellapilla et al. 2006). A patch is copied by lines, [kernel[0], kernel[1], channels] as images are. So weights,
+ * which models have as [out, channels, kernel[0], kernel[1]], are reordered. */
 #include "tape/tape.h"
 #include "gemm/gemm.h"
 
 #include <string.h>
 
-/* Elements of the patch matrix at a time. The number of rows depends on shapes alone, not on the number of threads. */
+/* Elements of the patch matrix at a time. The number of rows depends only on shapes, not on the number of threads. */
 enum { PATCHES = 1 << 19 };
 
 typedef struct patches {
@@ -17,7 +17,8 @@ typedef struct patches {
     float *rows;    /* [rows, length] */
 } patches;
 
-/* Which columns of a line of a patch are in the image: [*first, *last); others are padding. left: its first column. */
+/* Finds which columns of a line of a patch are in the image: [*first, *last); others are padding. left: its first
+ * column. */
 static void columns_inside(const att_window *w, int64_t left, int64_t *first, int64_t *last)
 {
     *first = att_min(left < 0 ? -left : 0, w->kernel[1]);
@@ -71,7 +72,7 @@ typedef struct spread {
     float *dx; /* of this image: [height, width, channels] */
 } spread;
 
-/* col2im: adds the gradients of patches to lines [first, last) of the image, in ascending order. */
+/* Adds the gradients of patches to lines [first, last) of the image, in ascending order (col2im). */
 static void spread_lines(const void *arg, int64_t first, int64_t last)
 {
     const spread *s = arg;
@@ -98,14 +99,14 @@ typedef struct back {
     int64_t n; /* output channels */
     const float *dy;
     float *dweight;      /* [n, length], as patches are */
-    bool learns;         /* dweight is wanted; else it is scratch */
-    float *dx;           /* NULL: not required, like the following: */
+    bool learns;         /* dweight is wanted; false: it is scratch memory */
+    float *dx;           /* NULL: not required, as the following */
     const float *packed; /* weights [n, length], packed for dy W; NULL if dx is NULL */
     float *rows;         /* gradients of patches [max rows, length] */
 } back;
 
-/* Some output lines of one image: the patches again for the gradient of the weights, unless they are frozen, and dy W
- * for that of x. */
+/* Computes the backward of some output lines of one image: the patches for the gradient of the weights, unless they are
+ * frozen, and dy W for the gradient of x. */
 static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, int64_t lines)
 {
     const att_window *w = &b->p.w;
@@ -132,7 +133,7 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
     return ATT_OK;
 }
 
-/* Scratch memory, and the weights packed for dy W; false: error set */
+/* Allocates scratch memory and packs the weights for dy W; false: error set. */
 static bool prepare(att_tape *t, back *b, att_param *weight, int64_t max_rows)
 {
     const att_window *w = &b->p.w;

@@ -9,7 +9,7 @@
 typedef struct att_cross_entropy_saved {
     const int32_t *targets;       /* [rows], negative: ignored */
     float *lse;                   /* [rows] log-sum-exp */
-    int64_t all, classes;         /* columns, and those that take part */
+    int64_t all, classes;         /* all columns; columns that take part */
     float label_smoothing, share; /* share: s / classes */
     int64_t divisor;              /* of the sum of losses: 1, or the number of targets */
 } att_cross_entropy_saved;

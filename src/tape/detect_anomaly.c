@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Index of the first value of x [n] that is not finite; n: none. */
+/* Returns the index of the first value of x [n] that is not finite; n: none. */
 static int64_t first_not_finite(int64_t n, const float *x)
 {
     int64_t i = 0;
@@ -12,7 +12,7 @@ static int64_t first_not_finite(int64_t n, const float *x)
     return i;
 }
 
-/* A value that is not finite, and its place. */
+/* A value that is not finite, and its position. */
 typedef struct anomaly {
     const att_tensor *of; /* NULL: none */
     float x;

@@ -79,7 +79,7 @@ const att_operation att_operation_gather = {.name = "gather", .backward = backwa
 
 /* ---- forward */
 
-/* Both operations: step and j have the fields that are special; y has this shape. */
+/* Runs either operation: step and j have the fields that differ; y has this shape. */
 static att_var *lookup(att_tape *t, att_step step, embedding_job j, int rank, const int64_t *dim)
 {
     att_var *y = att_tape_var(t, rank, dim);

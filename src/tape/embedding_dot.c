@@ -1,7 +1,7 @@
-/* Scores of a few of many classes: products of each row with chosen rows of a table, which are not copied. */
+/* Scores of some of many classes: dot products of each row with chosen rows of a table, which are not copied. */
 #include "tape/tape.h"
 
-enum { COLUMNS = 64 }; /* at a time, as att_tape_for_columns has them */
+enum { COLUMNS = 64 }; /* columns at a time, as in att_tape_for_columns */
 
 typedef struct embedding_dot_saved {
     const int32_t *ids; /* [rows, count] */
@@ -17,13 +17,13 @@ typedef struct embedding_dot_job {
     float *y;               /* [rows, count] */
     const float *dy;        /* as y */
     float *dx, *dtable;     /* as x and table */
-    /* The rows of an f32 table; of other tables, the chosen rows of a block of rows of x, as f32 */
+    /* The rows of an f32 table; for other tables, the chosen rows of a block of rows of x, as f32. */
     const float *floats;
     float *converted; /* [block, count, features] */
-    int64_t first;    /* of the block */
+    int64_t first;    /* first row of the block */
 } embedding_dot_job;
 
-/* Table row ids[i], i counted over rows and ids */
+/* Returns table row ids[i], with i counted over rows and ids. */
 static const float *row_of(const embedding_dot_job *j, int64_t i)
 {
     return j->floats ? j->floats + j->of->ids[i] * j->features
@@ -48,7 +48,7 @@ static void block_rows(const void *arg, int64_t first, int64_t last)
     b->body(b->j, b->j->first + first, b->j->first + last);
 }
 
-/* Calls body for all rows of x; a table that is not f32 is converted by blocks of those. False: error set */
+/* Calls body for all rows of x, by blocks if the table must be converted to f32. False: error set. */
 static bool for_rows(att_tape *t, embedding_dot_job *j, void (*body)(const void *job, int64_t first, int64_t last))
 {
     enum { NUMBERS = 1 << 18 };
@@ -80,7 +80,7 @@ static void dots(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: sums in ascending order of rows, and of ids within one */
 
-/* y [n] += factor x [n], n up to COLUMNS */
+/* Adds factor x [n] to y [n], n up to COLUMNS. */
 static void add_scaled(const att_kernels *k, int64_t n, float factor, const float *x, float *y)
 {
     float scaled[COLUMNS];

@@ -1,4 +1,4 @@
-/* Operations of the caller's own: att_apply runs their forward at once and records their backward. */
+/* The caller's operations: att_apply runs their forward and records their backward. */
 #include "tape/tape.h"
 
 /* ---- calls: an error has the sentence that the function has set, or the text of its status */
@@ -32,7 +32,7 @@ typedef struct apply_saved {
     const void *user; /* a copy */
 } apply_saved;
 
-/* The tensors of s->in, of values or of gradients; data is NULL where there is no gradient. NULL: error set */
+/* Makes the tensors of s->in, of values or of gradients; data is NULL where there is no gradient. NULL: error set. */
 static att_tensor *tensors_of(att_tape *t, const att_step *s, bool grads)
 {
     att_tensor *x = att_arena_alloc(&t->arena, att_size_mul((size_t)s->n_in, sizeof *x));

@@ -12,7 +12,7 @@ float *att_tape_grad_for_write(att_var *x, bool *add)
         return NULL;
     att_var *base = x->base ? x->base : x;
     const int64_t all = att_count(&base->value);
-    if (!base->grad_written && att_count(&x->value) < all) { /* a step that writes only a part adds to zeros */
+    if (!base->grad_written && att_count(&x->value) < all) { /* a step that writes only a part must add to zeros */
         memset(base->grad, 0, (size_t)all * sizeof *base->grad);
         base->grad_written = true;
     }

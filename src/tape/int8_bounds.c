@@ -14,7 +14,7 @@ typedef struct int8_job {
     char *scratch; /* [threads][scratch_bytes] */
     size_t scratch_bytes;
     atomic_bool stopped;             /* packing: the call was cancelled */
-    const att_int8_product *product; /* of bounds, as all that follows */
+    const att_int8_product *product; /* the following fields are for bounds */
     float *bytes;                    /* [m][words] */
     att_int8_row *left;              /* [m] */
     float *upper;                    /* [m, n] */
@@ -52,7 +52,7 @@ static void pack_task(void *arg, int group, int thread)
             j->stopped = true;
         memset(bytes, 0, (size_t)(panel * j->words) * sizeof *bytes);
         for (int64_t i = 0; i < panel; i++) {
-            of[i] = (att_int8_row){.rest = INFINITY}; /* of a column that there is not, no bound counts */
+            of[i] = (att_int8_row){.rest = INFINITY}; /* a column that does not exist has no valid bound */
             if (q * panel + i >= j->n)
                 continue;
             j->row(j->of, q * panel + i, row);
@@ -108,7 +108,7 @@ static void bounds_task(void *arg, int group, int thread)
     }
 }
 
-/* Row i of A, as bytes of the left */
+/* Quantizes row i of A to bytes of the left operand. */
 static void left_task(void *arg, int i, int thread)
 {
     (void)thread;

@@ -52,7 +52,7 @@ att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_par
     p.c = att_tape_grad_for_write(x, &p.add);
     att_status e = ATT_OK;
     int64_t first = 0;
-    do { /* at least once, to write zeros if n = 0; each block continues the chains of the one before */
+    do { /* at least once, to write zeros if n = 0; each block continues the chains of the previous one */
         p.k = att_min(block, n - first);
         p.a = (att_matrix){dz + first, n, 1};
         p.b = (att_matrix){att_param_read_block(weight, first, p.k, rows), k, 1};
@@ -112,8 +112,9 @@ static void finish(const void *arg, int64_t first, int64_t last)
         j->k->vector.add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
-/* The packed weights for a product of m rows. During training those that learn are packed again after each step, and a
- * permanent packed copy doubles their memory: if packing is cheap compared with the product, a temporary copy is made.
+/* Returns the packed weights for a product of m rows. During training, trained weights are packed again after each
+ * step, and a permanent packed copy doubles their memory. So if packing is cheap compared with the product, a temporary
+ * copy is made.
  */
 static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
 {
@@ -124,7 +125,7 @@ static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
     return y && att_param_pack(weight, y) ? y : NULL;
 }
 
-/* Sets the packed weights of a product of p->m rows; false: memory. */
+/* Sets the packed weights of a product of p->m rows; false: out of memory. */
 static bool set_packed(att_tape *t, att_param *weight, att_gemm_args *p)
 {
     const att_dtype type = att_param_value(weight)->dtype;
@@ -161,7 +162,8 @@ bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_par
     return true;
 }
 
-/* The product of quantized weights as if they were f32, in blocks of rows, which are columns of the product. */
+/* Computes the product of quantized weights as if they were f32, in blocks of rows, which are columns of the
+ * product. */
 static bool multiply_dequantized(att_tape *t, att_param *weight, const att_gemm_args *product)
 {
     const int64_t block = att_param_block(weight);
@@ -184,7 +186,7 @@ static bool multiply_dequantized(att_tape *t, att_param *weight, const att_gemm_
     return true;
 }
 
-/* The product p, of everything but the weights */
+/* Computes the product p, after setting its weights. */
 static bool multiply_by(att_tape *t, att_param *weight, att_gemm_args *p)
 {
     if (att_is_quantized(att_param_value(weight)->dtype))
@@ -195,7 +197,7 @@ static bool multiply_by(att_tape *t, att_param *weight, att_gemm_args *p)
     return true;
 }
 
-/* y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL */
+/* Computes y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL. */
 static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
                      const float *residual, float *z, const att_tensor *y)
 {

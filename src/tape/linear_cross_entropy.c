@@ -1,9 +1,9 @@
 /* Cross entropy of the logits x weight^T + bias, which are never stored as a whole (Liger-Kernel, Hsu et al. 2024; Cut
  * Cross-Entropy, Wijmans et al. 2025).
  *
- * Both directions go over blocks of rows and in each over blocks of classes, whose logits stay in the cache. Forward
- * updates a maximum and a sum of exponentials for each row (online softmax). Backward computes the logits of a block
- * again, which costs one more product, replaces them by their gradient dz, and adds dz W to dx, dz^T x to dW and
+ * Forward and backward process blocks of rows, and in each of these blocks of classes, whose logits stay in the cache.
+ * Forward updates a maximum and a sum of exponentials for each row (online softmax). Backward computes the logits of a
+ * block again, which costs one more product, replaces them by their gradient dz, and adds dz W to dx, dz^T x to dW and
  * the sums of the columns of dz to db. Elements of products are ascending chains, which the next block continues, as in
  * att_linear. */
 #include "tape/cross_entropy.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    ROWS = 1024, /* of a block: its weights are packed again for each block of rows */
+    ROWS = 1024, /* rows of a block: weights are packed again for each block of rows */
     CLASSES = 512,
     GAP = 16 /* numbers between rows of a block, so that they do not all map to the same set of a cache */
 };
@@ -24,7 +24,7 @@ typedef struct logits_block {
     int64_t features;
     const float *x, *bias;       /* [all rows, features], [all classes] or NULL */
     const att_param *of;         /* the weight [all classes, features] */
-    float *converted;            /* rows of a block of a weight that is not f32, as such */
+    float *converted;            /* rows of a block of a weight that is not f32, converted to f32 */
     const float *weight;         /* rows of the block [classes, features] */
     const att_tensor *quantized; /* instead of weight, or NULL */
     int64_t max_rows, max_classes;
@@ -34,7 +34,7 @@ typedef struct logits_block {
     float *packed; /* weight of the block, for one of the products; or scratch of quantized ones */
 } logits_block;
 
-/* Sets the operands of a step and allocates the block; false: error set */
+/* Sets the operands of a step and allocates the block; false: error set. */
 static bool begin(att_tape *t, const att_step *s, logits_block *b)
 {
     const int64_t rows = s->in[0]->value.dim[0], features = s->in[0]->value.dim[1];
@@ -99,7 +99,7 @@ static void compute_logits(att_ctx *ctx, logits_block *b, int64_t first)
                                          .epilogue = &epilogue});
 }
 
-/* The logit of row i's target, if the block has it */
+/* Returns the logit of row i's target, if the block has it. */
 static float *target_logit(const logits_block *b, int64_t i)
 {
     const int64_t target = b->how->targets[b->row + i];
@@ -227,7 +227,7 @@ typedef struct forward_job {
     float *loss;    /* [all rows] */
 } forward_job;
 
-/* The sum of e^(z - max) as one of e^(z - new_max) */
+/* Returns the sum of e^(z - new_max), from that of e^(z - max). */
 static double rescaled(double sum, double max, double new_max)
 {
     return max == new_max ? sum : sum * att_f64_exp(max - new_max);
@@ -266,7 +266,7 @@ static void row_losses(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* The loss of a step into its y; false: error set */
+/* Computes the loss of a step into its y; false: error set. */
 static bool forward(att_tape *t, const att_step *s)
 {
     const size_t mark = att_arena_mark(&t->arena);

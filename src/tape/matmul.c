@@ -13,7 +13,7 @@ static att_matrix transposed_of(att_matrix a) { return (att_matrix){a.x, a.colum
 
 /* ---- backward: for C = A B, dA = dC B^T and dB = A^T dC; for a transposed operand, the transpose of that */
 
-/* Adds to the gradient of x: a b [m, n], or where x is transposed, (a b)^T = b^T a^T. */
+/* Adds a b [m, n] to the gradient of x, or if x is transposed, (a b)^T = b^T a^T. */
 static att_status operand_back(att_tape *t, att_var *x, bool transposed, att_matmul_args p)
 {
     p.c = att_tape_grad_for_write(x, &p.add);

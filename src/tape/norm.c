@@ -76,7 +76,7 @@ static void sum_blocks(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* The gradient of x, or scratch memory if x requires none. */
+/* Returns the gradient of x, or scratch memory if x requires none. */
 static float *dx_of(att_tape *t, att_var *x)
 {
     if (x->grad)

@@ -19,13 +19,13 @@ struct att_param {
     size_t generation; /* incremented by att_param_invalidate; from 1, so a new copy (0) is out of date */
     att_lock lock;     /* held while a copy is made */
     copy packed, codes, floats, bytes;
-    atomic_size_t copies; /* bytes of these */
+    atomic_size_t copies; /* bytes of the copies */
     bool mapped, frozen;
-    /* The gradient, in the shape of value. A backward accumulates into `grad` if that has nothing yet, else into
-     * `more`, so that a backward that fails changes nothing. */
+    /* The gradient, in the shape of value. A backward accumulates into `grad` if it is empty, otherwise into `more`, so
+     * that a backward that fails changes nothing. */
     float *grad, *more;
     bool grad_lent;       /* `grad` is memory of another owner, with zeros while there is no gradient */
-    float *partial;       /* the one of them that the backward accumulates into; NULL between backwards */
+    float *partial;       /* `grad` or `more`, into which the backward accumulates; NULL between backwards */
     bool grad_written;    /* `partial` has been written */
     att_param *next;      /* list of the parameters of this backward */
     att_tensor grad_view; /* data NULL: no gradient */
@@ -133,7 +133,7 @@ void att_param_row(const att_param *p, int64_t row, float *y)
             convert(p, at + i * x->stride[last], 1, y + i);
 }
 
-/* A copy is made: of all, or sets the error of a call that was cancelled meanwhile. */
+/* Returns whether a copy was completed; if the call was cancelled meanwhile, sets its error. */
 static bool is_made(const att_param *p, bool all)
 {
     if (!all)
@@ -151,7 +151,7 @@ static bool make_floats(const att_param *p, float *y)
     return is_made(p, i == rows);
 }
 
-/* The product of all dimensions but the first. */
+/* Returns the product of all dimensions but the first. */
 static int64_t columns_of(const att_tensor *x)
 {
     int64_t n = 1;
@@ -171,7 +171,8 @@ void att_tape_reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, c
         att_kernels_of(ctx->isa)->vector.transpose(channels, area, x, area, y, channels);
 }
 
-/* Weights of a convolution, [n, channels, height, width], as its patches are: [n, height, width, channels] */
+/* Packs weights of a convolution, [n, channels, height, width], in the order of its patches: [n, height, width,
+ * channels]. */
 static bool pack_kernels(const att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
@@ -274,7 +275,7 @@ size_t att_param_block_count(const att_param *p)
 
 typedef struct read_job {
     const att_param *p;
-    int64_t first, features; /* first row, of the last dimension */
+    int64_t first, features; /* first row; size of the last dimension */
     float *y;
 } read_job;
 

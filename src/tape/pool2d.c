@@ -34,7 +34,7 @@ static patch patch_of(const att_window *w, int64_t line, int64_t column)
 
 static int64_t numbers_of(const patch *p) { return (p->last[0] - p->first[0]) * (p->last[1] - p->first[1]); }
 
-/* Offset of element i of a window. */
+/* Returns the offset of element i of a window. */
 static int64_t number_at(const att_window *w, const patch *p, int64_t i)
 {
     const int64_t width = p->last[1] - p->first[1], y = p->first[0] + i / width, x = p->first[1] + i % width;
@@ -61,14 +61,14 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: in parallel over images only, since windows may overlap */
 
-/* The gradient goes to the first maximum, or to the first NaN. */
+/* Adds the gradient to the first maximum, or to the first NaN. */
 static void max_back(const pool2d_job *j, const patch *p, int64_t window)
 {
     enum { CHANNELS = 256 };
     const int64_t channels = j->of.w.channels, n = numbers_of(p);
     for (int64_t c = 0; c < channels; c += CHANNELS) {
         const int64_t some = att_min(CHANNELS, channels - c);
-        float left[CHANNELS]; /* of dy: not given to an earlier number */
+        float left[CHANNELS]; /* the part of dy that no earlier element got */
         memcpy(left, j->dy + window * channels + c, (size_t)some * sizeof *left);
         for (int64_t i = 0; i < n; i++) {
             const int64_t at = number_at(&j->of.w, p, i) + c;
@@ -117,7 +117,7 @@ const att_operation att_operation_pool2d = {.name = "pool2d", .backward = backwa
 
 /* ---- forward */
 
-/* Elements read for a line of windows, padding included; limited to what makes a task anyway. */
+/* Returns how many elements a line of windows reads, padding included, up to the work of a task. */
 static int64_t work_of_line(const att_window *w)
 {
     const double n = (double)w->out[1] * (double)w->channels * (double)w->kernel[0] * (double)w->kernel[1];

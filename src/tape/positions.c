@@ -56,7 +56,7 @@ typedef struct positions_job {
     float *table; /* [rows, 2 pairs] */
 } positions_job;
 
-/* In double: at position 10^6 the angle is accurate to 10^-10. */
+/* Fills rows in double: at position 10^6 the angle is accurate to 10^-10. */
 static void fill_rows(const void *arg, int64_t from, int64_t to)
 {
     const positions_job *j = arg;
@@ -72,7 +72,7 @@ static void fill_rows(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* The frequencies by the base, unless they are given; NULL: error set */
+/* Returns the frequencies by the base, unless they are given; NULL: error set. */
 static const double *frequencies_of(att_tape *t, const att_sinusoid_table *w, int64_t pairs)
 {
     if (w->frequencies)
@@ -83,7 +83,7 @@ static const double *frequencies_of(att_tape *t, const att_sinusoid_table *w, in
     return frequency;
 }
 
-/* A table over the range of positions, unless it would be much larger than one row per token. */
+/* Returns a table over the range of positions, unless it would be much larger than one row per token. */
 const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
                                        const att_sinusoid_table *w)
 {

@@ -17,7 +17,7 @@ bool att_tape_learns(const att_tape *t, const att_step *step)
     return t->record && does;
 }
 
-/* A backward reads the value of x, that of its base if it is a view. */
+/* Notes that a backward needs the value of x, or of its base if x is a view. */
 static void need_value(att_var *x)
 {
     x->value_needed = true;
@@ -48,7 +48,8 @@ static bool record(att_tape *t, const att_step *step)
     return s.y->step;
 }
 
-/* A function that runs again reads the values of its original call, so it may use only its own inputs. */
+/* Checks that a recomputed function uses only its own inputs: when it runs again, it reads the values of its original
+ * call. */
 static bool own_inputs(att_tape *t, const att_step *step)
 {
     for (int i = 0; i < step->n_in; i++)

@@ -31,7 +31,7 @@ typedef struct frame {
     states h, c;
 } frame;
 
-/* The state of a sequence before step `at`, [units] */
+/* Returns the state of a sequence before step `at`, [units] */
 static const float *before(const frame *f, const states *x, const sequence *s, int64_t at)
 {
     return at ? x->row + (s->first + (at - 1) * f->step) * x->stride : x->start + s->number * x->start_stride;
@@ -39,7 +39,7 @@ static const float *before(const frame *f, const states *x, const sequence *s, i
 
 static float *gates_of(const frame *f, int64_t row) { return f->gates + row * (f->cell->gates + 1) * f->units; }
 
-/* Number of sequences still running at step `at`; `running`: that of a neighboring step. */
+/* Returns the number of sequences still running at step `at`; `running`: that of a neighboring step. */
 static int64_t running_at(const frame *f, int64_t at, int64_t running)
 {
     while (running < f->n && f->sequence[running].length > at)
@@ -85,7 +85,8 @@ static void back_step(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* From derivatives by the input's part to those by the product: in a GRU the reset gate stands between it and m. */
+/* Turns derivatives by the input's part into those by the product: in a GRU the reset gate is between the product and
+ * m. */
 static void back_to_product(const void *arg, int64_t first, int64_t last)
 {
     const recurrent_backward_job *j = arg;
@@ -103,7 +104,7 @@ static void sort_rows(const frame *f, const float *x, float *y)
         memcpy(y + i * f->units, x + f->sequence[i].number * f->units, (size_t)f->units * sizeof *y);
 }
 
-/* All time steps: j->d, j->h, j->dh and j->dc */
+/* Processes all time steps: j->d, j->h, j->dh and j->dc */
 static att_status back_steps(att_tape *t, const att_step *s, recurrent_backward_job *j)
 {
     const frame *f = j->f;
@@ -174,7 +175,7 @@ att_status att_recurrent_back(att_tape *t, const att_step *s)
     return ATT_OK;
 }
 
-/* The states after the last steps, views of the variable that holds the outputs, too. */
+/* The states after the last steps are views of the variable that also has the outputs. */
 const att_operation att_operation_last_states = {.name = "last_states"};
 
 /* ---- forward */
@@ -206,7 +207,7 @@ static void one_step(const void *arg, int64_t from, int64_t to)
     }
 }
 
-/* y [tokens, units] from gates, which hold the input's part; weight is packed, bias may be NULL */
+/* Computes y [tokens, units] from gates, which have the input's part; weight is packed, bias may be NULL. */
 static void all_steps(att_tape *t, step_job *j, const float *weight, const float *bias)
 {
     const frame *f = j->f;
@@ -337,7 +338,7 @@ static bool compute(att_tape *t, const frame *f, const att_tensor *x, const att_
     return true;
 }
 
-/* View number `part` of those after the outputs, [n, units] */
+/* Returns view number `part` of those after the outputs, [n, units]. */
 static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int part)
 {
     const int64_t units = y->value.dim[1], at = (y->value.dim[0] + part * n) * units;

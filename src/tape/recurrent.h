@@ -4,14 +4,14 @@
 
 #include "tape/tape.h"
 
-/* In what they differ */
+/* The differences between GRU and LSTM. */
 typedef struct att_cell {
     const att_operation *op;
     int64_t gates;
-    bool has_cell; /* beside the hidden state: an LSTM, else a GRU */
+    bool has_cell; /* there is a cell state beside the hidden state (LSTM); false: GRU */
 } att_cell;
 
-/* The whole operation, arguments unchecked; the backward of its step is att_recurrent_back. */
+/* Runs the whole operation, arguments unchecked; the backward of its step is att_recurrent_back. */
 att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, const int64_t *offsets, int64_t n,
                              const att_recurrent *options, att_recurrent_state *last);
 att_status att_recurrent_back(att_tape *t, const att_step *s);

@@ -1,4 +1,4 @@
-/* Sums that operations share, each in an order of the shapes alone */
+/* Sums that operations share, each in an order that depends only on the shapes. */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ typedef struct sum_job {
 
 enum { COLUMNS = 64, ROWS = 64, RUN = 4096 };
 
-/* Sums of n adjacent numbers: runs in the order of the kernel, their sums in ascending order in double. */
+/* Sums n adjacent numbers: runs in the order of the kernel, then the sums of runs in ascending order in double. */
 static void sum_runs(const void *arg, int64_t first, int64_t last)
 {
     const sum_job *j = arg;
@@ -81,8 +81,8 @@ static void sum_runs(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* Sums of n rows in a block of columns, in which narrow rows lie side by side: of each 64 rows of the block, then of
- * these sums, in ascending order, so that an error grows with 64 + n / 64 roundings. */
+/* Sums n rows in a block of columns, in which narrow rows are side by side: each 64 rows of the block, then these sums,
+ * in ascending order, so that an error grows with 64 + n / 64 roundings. */
 static void sum_columns(const void *arg, int64_t first, int64_t last)
 {
     const sum_job *j = arg;

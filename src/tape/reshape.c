@@ -4,7 +4,8 @@
 /* The gradient is shared, so backward has nothing to do. */
 const att_operation att_operation_reshape = {.name = "reshape"};
 
-/* y's shape is dim [rank] with one -1 at most, which is computed; false: it does not have as many elements as x. */
+/* Completes y's shape, dim [rank] with at most one -1, which is computed; false: it has another number of elements than
+ * x. */
 static bool fill_in(const att_tensor *x, att_tensor *y)
 {
     const int64_t count = att_count(x);

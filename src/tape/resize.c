@@ -31,13 +31,13 @@ static bool allocate_axis(att_tape *t, resize_axis *a)
 
 /* ---- the weights of an axis, as PyTorch has them with align_corners = False */
 
-/* How an output is made: of the inputs near its center, weighted by a filter of their distance. */
+/* How an output is computed: from the inputs near its center, weighted by a filter of their distance. */
 typedef struct resize_filter {
     bool cubic, antialias;
     double scale; /* inputs for each output */
 } resize_filter;
 
-/* Triangle, or cubic convolution (Keys 1981); a: the slope at distance 1 */
+/* Returns the weight at a distance: triangle, or cubic convolution (Keys 1981); a: the slope at distance 1. */
 static double weight_at(const resize_filter *f, double distance)
 {
     const double x = fabs(distance), a = f->antialias ? -0.5 : -0.75;
@@ -48,7 +48,7 @@ static double weight_at(const resize_filter *f, double distance)
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* The weights of output i. Without antialias positions outside the image are those at its edge. */
+/* Computes the weights of output i. Without antialias, positions outside the image count as those at its edge. */
 static void fill_row(const resize_axis *a, const resize_filter *f, int64_t i)
 {
     const double stretch = f->antialias && f->scale > 1 ? f->scale : 1, center = f->scale * ((double)i + 0.5);
@@ -80,7 +80,7 @@ static bool make_axis(att_tape *t, const resize_filter *f, resize_axis *a)
     return true;
 }
 
-/* b = a transposed. The rows of a that have a weight for input i are neighbors, as first ascends. */
+/* Transposes a into b. The rows of a that have a weight for input i are neighbors, because first ascends. */
 static bool transpose_axis(att_tape *t, const resize_axis *a, resize_axis *b)
 {
     *b = (resize_axis){.in = a->out, .out = a->in};
@@ -133,7 +133,7 @@ static void apply_axis(att_ctx *ctx, const resize_axis *a, int64_t outer, int64_
     att_tape_for_rows(ctx, outer * a->out, a->taps * inner, resize_rows, &j);
 }
 
-/* y = x by the height, then by the width; false: error set */
+/* Resamples x by height, then by width -> y; false: error set. */
 static bool apply_axes(att_tape *t, const resize_axis axis[2], const att_tensor *shape, const float *x, float *y)
 {
     const int64_t images = shape->dim[0], channels = shape->dim[3];
@@ -165,7 +165,7 @@ const att_operation att_operation_resize = {.name = "resize", .backward = backwa
 
 /* ---- forward */
 
-/* Sizes and scale of one axis, from its options */
+/* Reads sizes and scale of one axis from the options. */
 static bool read_axis(att_tape *t, const att_tensor *x, int i, const att_resize_options *o, resize_axis *a,
                       double *scale)
 {
@@ -178,7 +178,7 @@ static bool read_axis(att_tape *t, const att_tensor *x, int i, const att_resize_
     else if ((out == 0) == (factor == 0))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "resize: %s: %s", names[i],
                       out == 0 ? "neither out nor factor is given" : "both out and factor are given");
-    else if (!(size >= 1 && size <= INT32_MAX)) /* NaN neither */
+    else if (!(size >= 1 && size <= INT32_MAX)) /* also refuses NaN */
         att_tape_fail(t, ATT_ERR_ARGUMENT, "resize: %s: %lld inputs by out = %lld, factor = %g: not from 1 to %d",
                       names[i], (long long)in, (long long)out, factor, INT32_MAX);
     if (t->status)

@@ -1,4 +1,4 @@
-/* Rows of tensors: their number, and loops over ranges of them and of columns */
+/* Rows of tensors: their number, and loops over ranges of rows and of columns. */
 #include "tape/tape.h"
 
 int64_t att_tape_rows(const att_tensor *x)

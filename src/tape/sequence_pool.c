@@ -1,4 +1,4 @@
-/* Pooling of sequences: the mean, the first or the maximum of the rows of each */
+/* Pooling of sequences: the mean, the first or the maximum of each sequence's rows. */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static void mean_back(const pool_job *j, int64_t first, int64_t last, const floa
         j->k->vector.add(f, j->dx + i, share, j->dx + i);
 }
 
-/* The gradient goes to the first maximum, or to a NaN. */
+/* Adds the gradient to the first maximum, or to a NaN. */
 static void max_back(const pool_job *j, int64_t first, int64_t last, const float *dy)
 {
     const int64_t f = j->features;

@@ -27,7 +27,8 @@ const att_operation att_operation_mean = {.name = "mean", .backward = backward, 
 
 /* ---- forward */
 
-/* The shape of x without dimension dim; [1] if none is left, or dim is ATT_ALL_DIMS. False: x has no such dimension. */
+/* Finds the shape of x without dimension dim; [1] if none is left, or dim is ATT_ALL_DIMS. False: x has no such
+ * dimension. */
 static bool shape_without(const att_tensor *x, int dim, att_tensor *y, sum_saved *how)
 {
     *how = (sum_saved){1, att_count(x), 1, 1};

@@ -90,12 +90,13 @@ att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
     const char *path = att_tape_scope_path(t);
     int n = *path ? snprintf(t->error, sizeof t->error, "%s: ", path) : 0;
     if (n >= (int)sizeof t->error)
-        n = 0; /* so long a path would hide the message */
+        n = 0; /* a path of this length would hide the message */
     va_list args;
     va_start(args, format);
     vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
     va_end(args);
-    /* A copy of weights that was not made since the call was cancelled is reported as memory that is missing. */
+    /* If a call is cancelled while weights are copied, the status is ATT_ERR_MEMORY, which becomes ATT_ERR_CANCELLED
+     * here. */
     t->status = s == ATT_ERR_MEMORY && att_cancelled(t->ctx) ? ATT_ERR_CANCELLED : s;
     return NULL;
 }
@@ -184,7 +185,7 @@ att_var *att_tape_like(att_tape *t, const att_var *x)
     return x && att_tape_ready(t) ? att_tape_var(t, x->value.rank, x->value.dim) : NULL;
 }
 
-/* Puts the values of variables above the mark, except keep, that no backward reads into the free list. */
+/* Frees values above the mark, except those of keep, that no backward reads: puts their memory into the free list. */
 static void free_values(att_tape *t, size_t mark, const att_var *keep)
 {
     for (att_var *v = t->last; v && v->made > mark; v = v->before) {
@@ -214,7 +215,7 @@ att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int
     v->data_made = of->data_made;
     if (t->record) {
         v->base = of->base ? of->base : of;
-        v->base->value_needed |= !v->base->unrecorded; /* else if a backward reads the view: record.c */
+        v->base->value_needed |= !v->base->unrecorded; /* otherwise only if a backward reads the view: record.c */
     }
     return v;
 }
@@ -298,8 +299,8 @@ att_scope att_scope_begin(att_tape *t, const char *name)
     return s;
 }
 
-/* Moves v, whose memory has just been released, to the arena's top. The values first: they may lie where the struct
- * goes. */
+/* Moves v, whose memory has just been released, to the arena's top. Values are moved first, because they may be where
+ * the struct goes. */
 static att_var *move_down(att_tape *t, att_var v, size_t mark)
 {
     size_t made;

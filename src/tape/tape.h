@@ -24,20 +24,20 @@ typedef struct att_step att_step;
 /* Marks are the arena's after the allocation; 0 for the caller's data. A scope frees what is above its mark. */
 struct att_var {
     att_tensor value; /* f32, dense */
-    size_t made;      /* this struct */
-    size_t data_made; /* its values */
+    size_t made;      /* mark after this struct */
+    size_t data_made; /* mark after its values */
     /* On a tape that records: */
     att_var *before;      /* the variable made before it */
-    att_var *base;        /* of a view: the variable whose value and gradient it shares; else NULL */
+    att_var *base;        /* for a view: the variable whose value and gradient it shares; otherwise NULL */
     const att_step *step; /* the step that made it; NULL for the caller's data, and if no gradient is required */
     int readers;          /* number of operations that have it as input */
     bool value_needed;    /* the backward of one of them reads its value, or it has a view */
     bool value_freed;     /* its memory was reused */
-    bool unrecorded;      /* an operation made it that has no step, as no gradient is required */
-    bool requires_grad;   /* as in PyTorch: it is, or depends on, a parameter that is not frozen or an att_input */
+    bool unrecorded;      /* the operation that made it has no step, because no gradient is required */
+    bool requires_grad;   /* as in PyTorch: it is, or depends on, an att_input or a parameter that is not frozen */
     bool retains_grad;    /* the gradient is kept for att_var_grad */
     bool grad_written;    /* the gradient has been written */
-    float *grad;          /* as value; NULL before a step of backward reaches it, and when it is no longer needed */
+    float *grad;          /* in the shape of value; NULL before a step of backward reaches it, and after its last use */
 };
 
 /* A recorded operation. att_tape_done copies the arrays; unused fields are NULL. */
@@ -48,7 +48,7 @@ struct att_step {
     int n_in;
     att_param *const *param;
     int n_param;
-    const void *saved; /* [saved_bytes] what its backward needs besides */
+    const void *saved; /* [saved_bytes] other data for its backward */
     size_t saved_bytes;
     const char *scope; /* where it ran; set by att_tape_done */
 };
@@ -59,7 +59,7 @@ struct att_operation {
      * is shared. */
     att_status (*backward)(att_tape *t, const att_step *s);
     bool ignores_y;      /* its backward does not read the value of y */
-    unsigned ignores_in; /* bit i: nor that of in[i] */
+    unsigned ignores_in; /* bit i: its backward does not read the value of in[i] */
     bool in_place;       /* its backward may write the gradient of in[0] over the value of in[0] */
 };
 
@@ -81,51 +81,52 @@ struct att_tape {
     att_status (*before_attend)(void *user, const char *scope, const att_plan **plan, att_attention_args *args);
     void *hook_user; /* of both */
     bool record;
-    bool for_backward;              /* as record, but for functions of att_recompute, whose first run does not record */
+    bool for_backward;              /* as record, except for functions of att_recompute, whose first run does not
+                                     * record */
     bool detect_anomaly;            /* check that values are finite */
     bool has_grads;                 /* a backward is done */
     att_var *last;                  /* the last variable, if recording */
     att_tape_free_block *free_list; /* memory of variables whose values are not needed any more */
     att_param *partials;            /* list of the parameters with partial gradients of this backward */
-    size_t own_mark;  /* in a function of att_recompute: it may use only variables above this mark; else 0 */
+    size_t own_mark;  /* in a function of att_recompute: it may use only variables above this mark; otherwise 0 */
     bool recomputing; /* such a function runs again, for a backward */
     bool learns;      /* an operation had a parameter that is not frozen; cleared by att_recompute */
 };
 
-/* False if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
+/* Returns false if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
 bool att_tape_ready(att_tape *t);
-/* A new variable with uninitialized values. */
+/* Makes a new variable with uninitialized values. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
-/* A new variable in the shape of x; NULL as well if x is NULL, or the operation must not start. */
+/* Makes a new variable in the shape of x. NULL also if x is NULL, or the operation must not start. */
 att_var *att_tape_like(att_tape *t, const att_var *x);
-/* A view of a variable, sharing value and gradient: of all of it, or of a part from element `at`. */
+/* Makes a view of a variable, sharing value and gradient: of all of it, or of a part from element `at`. */
 att_var *att_tape_view(att_tape *t, att_var *of, int rank, const int64_t *dim);
 att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int64_t *dim);
-/* Saves bytes at p for backward: a copy in the tape's memory if it records, else p itself. NULL: the tape has
+/* Saves bytes at p for backward: a copy in the tape's memory if it records, otherwise p itself. NULL: the tape has
  * failed. */
 const void *att_tape_save(att_tape *t, const void *p, size_t bytes);
-/* Does the operation need a backward: does the tape record, and does an input or a parameter that is not frozen require
- * a gradient? If not, nothing has to be saved for it (record.c). */
+/* Returns whether the operation needs a backward: the tape records, and an input or a parameter that is not frozen
+ * requires a gradient. If not, nothing has to be saved for it (record.c). */
 bool att_tape_learns(const att_tape *t, const att_step *step);
 /* Ends an operation (record.c): checks that y is finite if required, records the step and calls the hook. plan and args
- * are for "attend", else NULL. */
+ * are for "attend", otherwise NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
 /* Ends an operation without parameters, as att_tape_done does. y or NULL: it has failed */
 att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
                       size_t saved_bytes);
-/* Calls the hook, if there is one. plan and args: as above */
+/* Calls the hook, if there is one. plan and args are as for att_tape_done. */
 void att_tape_tell(const att_tape *t, const char *op, const att_tensor *output, const att_plan *plan,
                    const att_attention_args *args);
 
 /* Checks for detect_anomaly (detect_anomaly.c): the result of a step, or the gradients that its backward has added to.
- * On failure the tape has failed, or an error is set, that names the operation. */
+ * On failure the tape has failed, or an error is set; either names the operation. */
 bool att_tape_check_finite(att_tape *t, const att_step *s);
 att_status att_tape_check_finite_grads(const att_tape *t, const att_step *s);
 
 /* Checks that offsets [n + 1] divide the rows of x into sequences. */
 bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n);
 
-/* The path of the innermost scope, "encoder/0"; "": there is none */
+/* Returns the path of the innermost scope, "encoder/0"; "": there is none. */
 const char *att_tape_scope_path(const att_tape *t);
 /* Frees all variables above the mark except keep; on a tape that records, only values that no backward reads. */
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
@@ -140,13 +141,13 @@ bool att_same_shape(const att_tensor *a, const att_tensor *b);
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
                        void (*body)(const void *arg, int64_t first, int64_t last), const void *arg);
 
-/* What most such bodies work on: y of a and b, row by row */
+/* The arguments of most such bodies: y from a and b, row by row. */
 typedef struct att_row_job {
     const att_kernels *k;
     int64_t features; /* numbers of a row */
     const float *a, *b;
     float *y;
-    float number; /* that all rows share */
+    float number; /* a number that all rows share */
 } att_row_job;
 
 /* Calls body(arg, first, last) for ranges of 64 columns: for sums over rows in ascending order. */
@@ -156,10 +157,10 @@ void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void
 /* ---- positions (positions.c); NULL: the tape has failed */
 
 bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
-/* The position of each row of x, [tokens] */
+/* Returns the position of each row of x, [tokens] */
 const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor *x, const att_positions *at);
 
-/* factor sin and factor cos of position * frequency i, 0 <= i < pairs = ceil(features / 2) */
+/* Describes a table of factor sin and factor cos of position * frequency i, 0 <= i < pairs = ceil(features / 2). */
 typedef struct att_sinusoid_table {
     int64_t features;
     double base;
@@ -167,7 +168,7 @@ typedef struct att_sinusoid_table {
     double factor;
     bool interleaved; /* rows are sin, cos, sin, cos ...; false: all sines, then all cosines */
 } att_sinusoid_table;
-/* Pointers to a row of 2 pairs values for each position [tokens]; its bits depend on the position alone */
+/* Returns pointers to a row of 2 pairs values for each position [tokens]; a row's bits depend only on the position. */
 const float *const *att_tape_sinusoids(att_tape *t, const char *op, const int64_t *position, int64_t tokens,
                                        const att_sinusoid_table *w);
 
@@ -184,11 +185,11 @@ int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner);
  *
  * y [outer, inner] = sums of x [outer, n, inner] over n / divisor */
 void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y);
-/* y = sum of x [n] / divisor; in ascending order, in double */
+/* Computes y = sum of x [n] / divisor, in ascending order, in double. */
 void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
-/* y [count] += x [count] */
+/* Adds x [count] to y [count]. */
 void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
-/* y [columns] += sum of the rows of x [rows, columns], in ascending order */
+/* Adds the rows of x [rows, columns] to y [columns], in ascending order. */
 void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y);
 
 /* ---- elementwise operations on two operands
@@ -196,34 +197,34 @@ void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float 
  * Shapes are broadcast as in NumPy: dimensions are aligned from the last one, and of each pair one is the other or 1
  * (broadcast.c). */
 
-/* y [n] = f(a [n], b [n]); y may be an operand */
+/* Computes y [n] = f(a [n], b [n]); y may be an operand. */
 typedef void att_binary(const att_kernels *k, int64_t n, const float *a, const float *b, float *y);
 att_binary att_binary_add, att_binary_sub, att_binary_mul, att_binary_div;
-/* y = f(a, b), where y has the shape of the result; of tensors dense, that may be of rank 0 */
+/* Computes y = f(a, b), where y has the shape of the result; tensors are dense and may be of rank 0. */
 void att_tape_binary(att_ctx *ctx, att_binary *f, const att_tensor *a, const att_tensor *b, const att_tensor *y);
-/* The forward of an operation that saves nothing: checks shapes, computes f(a, b) and ends */
+/* Computes the forward of an operation that saves nothing: checks shapes, computes f(a, b) and ends. */
 att_var *att_tape_binary_operation(att_tape *t, const att_operation *op, att_binary *f, att_var *a, att_var *b);
 /* Adds dy, in the shape of y, to the gradient of x if x requires one: summed over dimensions in which x is broadcast,
- * in an order of the shapes alone. */
+ * in an order that depends only on the shapes. */
 att_status att_tape_broadcast_back(att_tape *t, const att_tensor *y, const float *dy, att_var *x);
 /* Adds f(y->grad, z) to the gradient of x in the same way. */
 att_status att_tape_binary_back(att_tape *t, const att_var *y, att_binary *f, const att_tensor *z, att_var *x);
-/* att_matmul_strided with scratch memory of the tape (product.c). */
+/* Computes att_matmul_strided with scratch memory of the tape (product.c). */
 att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 
 /* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
 bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
                            const att_param *bias);
-/* y [m, n] = e(x [m, k] weight^T), of a quantized weight [n, k] (linear.c); false: memory */
+/* Computes y [m, n] = e(x [m, k] weight^T), with a quantized weight [n, k] (linear.c); false: out of memory. */
 bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
                                  float *y);
-/* *except becomes a copy of this library's size, or stays NULL; false: the tape has failed (topk.c) */
+/* Replaces *except by a copy of this library's size, unless it is NULL; false: the tape has failed (topk.c). */
 bool att_tape_read_excluded(att_tape *t, const char *op, const att_excluded_columns **except,
                             att_excluded_columns *copy);
-/* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
+/* Checks the arguments of argmax and topk, and sets the value of x; false: the tape has failed (topk.c). */
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value);
-/* What is selected of each row of a product, and where it goes: see att_linear_topk */
+/* The entries to select from each row of a product, and where to write them: see att_linear_topk. */
 typedef struct att_top_columns {
     const float *bias;                  /* [columns of the product] or NULL */
     const att_excluded_columns *except; /* or NULL */
@@ -231,7 +232,7 @@ typedef struct att_top_columns {
     att_top_column *out; /* [rows][count] */
     double *log_sum;     /* [rows] or NULL */
 } att_top_columns;
-/* The largest of m rows of x weight^T + bias, x [m, columns of weight]; false: error set (topk.c) */
+/* Finds the largest of m rows of x weight^T + bias, x [m, columns of weight]; false: error set (topk.c) */
 bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what);
 
 /* ---- windows on images (conv_windows.c) */
@@ -242,13 +243,13 @@ typedef struct att_window {
     int64_t size[2], kernel[2], stride[2], padding[2];
     int64_t out[2]; /* number of windows */
 } att_window;
-/* Windows of x [images, height, width, channels]; false: the tape has failed */
+/* Finds the windows of x [images, height, width, channels]; false: the tape has failed. */
 bool att_tape_window(att_tape *t, const char *op, const att_tensor *x, const int64_t kernel[2], const int64_t stride[2],
                      const int64_t padding[2], att_window *w);
 
 /* ---- functions of the caller's own (function.c) */
 
-/* A checked copy; an error names the call. */
+/* Makes a checked copy; an error names the call. */
 att_status att_function_read(const att_function *function, const char *call, att_function *f);
 att_status att_function_forward(att_ctx *ctx, const att_function *f, const void *user, const att_tensor *x,
                                 const att_tensor *y);
@@ -257,45 +258,49 @@ att_status att_function_backward(att_ctx *ctx, const att_function *f, const void
 
 /* ---- for backward (backward.c) */
 
-/* Runs the steps of all variables made since t->last was NULL backwards, from dy of `from` (NULL: ones). Partial
- * gradients of parameters are in the list t->partials. */
+/* Runs the steps of all variables that were made since t->last was NULL, backwards, from dy of `from` (NULL: ones).
+ * Partial gradients of parameters are in the list t->partials. */
 att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy);
 
-/* The gradient of x (grad.c), zeroed if it was not written yet, to be added to; NULL: x is NULL or requires none */
+/* Returns the gradient of x (grad.c), to which the caller adds; it is zeroed if it was not written yet. NULL: x is NULL
+ * or requires none. */
 float *att_tape_grad(att_var *x);
-/* The gradient of x for an operation that can write as well as add: if *add is false it must write all elements. */
+/* Returns the gradient of x for an operation that can write as well as add: if *add is false it must write all
+ * elements. */
 float *att_tape_grad_for_write(att_var *x, bool *add);
-/* Has the gradient of x been written? */
+/* Returns whether the gradient of x has been written. */
 bool att_tape_begun(const att_var *x);
-/* Memory for dx, to be written completely: the gradient itself, or scratch memory if that was written before;
- * att_tape_dx_end adds it then. NULL: error set */
+/* Returns memory for dx, which the caller must write completely: the gradient itself, or if that was written before,
+ * scratch memory, which att_tape_dx_end adds. NULL: error set. */
 float *att_tape_dx(att_tape *t, att_var *x);
 void att_tape_dx_end(att_tape *t, att_var *x, const float *dx);
 /* Adds dx, in the shape of x, to the gradient of x if x requires one. */
 void att_tape_add_grad(att_tape *t, att_var *x, const float *dx);
-/* Memory until the backward of the step returns; NULL: error set */
+/* Returns memory that is valid until the backward of the step returns; NULL: error set. */
 float *att_tape_scratch(att_tape *t, size_t count);
-/* Backward of z = x W^T + b from dz [m, n]: adds dz W to the gradient of x [m, k], dz^T x to that of weight [n, k], and
- * the sum of the rows of dz to that of bias [n] (or NULL) (linear.c) */
+/* Computes the backward of z = x W^T + b from dz [m, n]: adds dz W to the gradient of x [m, k], dz^T x to that of
+ * weight [n, k], and the sum of the rows of dz to that of bias [n] (or NULL) (linear.c). */
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight);
 att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const float *x, att_param *weight,
                                 att_param *bias);
-/* dx [count] = dy [count] f'(x [count]); dx may be dy (activate.c) */
+/* Computes dx [count] = dy [count] f'(x [count]); dx may be dy (activate.c). */
 void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const float *x, const float *dy, float *dx);
 
 /* ---- parameters (param.c); NULL: error set */
 
-/* The packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM; weights of a convolution [n, channels, height,
- * width] are in the order of its patches, [n, height, width, channels] */
+/* Returns the packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM; weights of a convolution [n, channels,
+ * height, width] are in the order of its patches, [n, height, width, channels] */
 const float *att_param_packed(att_param *p);
-/* The packed codes of a matrix of f16 or bf16: half the memory, and a product of few rows reads half as much. */
+/* Returns the packed codes of a matrix of f16 or bf16: half the memory, and a product of few rows reads half as
+ * much. */
 const uint16_t *att_param_packed_codes(att_param *p);
-/* Packs into y [att_param_packed_count] instead; false: error set */
+/* Packs the value into y [att_param_packed_count], without keeping a copy; false: error set. */
 size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);
 /* value [n, k] as tape/int8_bounds.h has it: a copy that stays */
 const float *att_param_int8(att_param *p);
-/* The value as dense f32: itself, or a copy that stays, which is for parameters of one dimension and the like */
+/* Returns the value as dense f32: itself, or a copy that stays, which is for parameters of one dimension and the
+ * like. */
 const float *att_param_floats(att_param *p);
 /* Blocks of rows, of the first dimension, as dense f32, for products that read weights of other types without a whole
  * copy: the number of rows of a block, all of them if the value is f32 and dense; whose scratch memory has this many
@@ -306,7 +311,7 @@ const float *att_param_read_block(const att_param *p, int64_t first, int64_t n, 
 /* y [n, area, channels] = x [n, channels, area], or back with channels and area exchanged: conv2d's order and a model's
  */
 void att_tape_reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, const float *x, float *y);
-/* Row `row` of value [..., features] as f32 -> y [features] */
+/* Copies row `row` of value [..., features] as f32 -> y [features]. */
 void att_param_row(const att_param *p, int64_t row, float *y);
 
 /* The partial gradient of one backward. begin, which several steps may call, puts the parameter on a list unless it is

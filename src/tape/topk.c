@@ -37,7 +37,7 @@ typedef struct topk_job {
 
 static const att_top_column no_number = {-1, NAN};
 
-/* The first of excluded columns [from, to), ascending, that is not below `column`, or to */
+/* Returns the first of excluded columns [from, to), ascending, that is not below `column`, or to. */
 static int64_t first_from(const att_excluded_columns *e, int64_t from, int64_t to, int64_t column)
 {
     while (from < to) {

@@ -76,7 +76,7 @@ const att_operation att_operation_transpose = {
 
 /* ---- forward */
 
-/* The dimensions of x around first and last, which are exchanged; first <= last */
+/* Returns the dimensions of x around first and last, which are exchanged; first <= last. */
 static transpose_job job_of(const att_tensor *x, int first, int last)
 {
     transpose_job j = {.outer = 1, .rows = x->dim[first], .middle = 1, .columns = 1, .inner = 1};

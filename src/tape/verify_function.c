@@ -26,7 +26,7 @@ typedef struct function_check {
 
 /* ---- memory */
 
-/* A tensor of its own in the shape of `like`; false: error set */
+/* Makes a tensor of its own in the shape of `like`; false: error set. */
 static bool copy_shape(function_check *c, const att_tensor *like, att_tensor *out)
 {
     float *data = att_arena_alloc(&c->memory, att_size_mul((size_t)att_count(like), sizeof *data));
@@ -70,7 +70,7 @@ static bool allocate(function_check *c, const att_tensor *x, const att_tensor *y
 
 /* ---- forward */
 
-/* Index of the first number in which a and b differ; their count: none. NaN equals NaN. */
+/* Returns the index of the first number in which a and b differ; their count: none. NaN equals NaN. */
 static int64_t first_difference(const att_tensor *a, const att_tensor *b)
 {
     const float *x = a->data, *y = b->data;

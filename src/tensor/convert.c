@@ -1,4 +1,4 @@
-/* Conversion of a view into another: any strides, any type. */
+/* Converts a view into another, of any strides and type. */
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
 
@@ -8,7 +8,7 @@ enum { RUN = 1024, MAX_TASKS = 1 << 16 }; /* elements converted at once */
 
 typedef struct convert_job {
     const att_kernels *k;
-    att_tensor x, out; /* of one shape */
+    att_tensor x, out; /* of the same shape */
     size_t x_size, out_size;
     int64_t length, runs; /* of a row: elements, and runs of at most RUN */
     int64_t units, each;  /* runs of all rows; runs per task */
@@ -16,7 +16,7 @@ typedef struct convert_job {
 
 /* ---- a run: n <= RUN elements */
 
-/* n elements as a contiguous array: at `from`, or copied into `room`. */
+/* Returns n elements as a contiguous array: at `from`, or copied into `room`. */
 static const void *gather(int64_t n, const char *from, int64_t stride, size_t size, char *room)
 {
     if (stride == 1)

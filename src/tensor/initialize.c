@@ -12,13 +12,13 @@ typedef struct init_job {
     float *y; /* [count] */
     int64_t count;
     double (*number)(const struct init_job *j, int64_t i);
-    double factor; /* of number(j, i) */
+    double factor; /* factor of number(j, i) */
     uint64_t seed, stream;
 } init_job;
 
 /* ---- distributions */
 
-/* Word `which`, of 4, of element i in (0, 1) */
+/* Returns word `which`, of 4, of element i as a number in (0, 1). */
 static double uniform(const init_job *j, int64_t i)
 {
     uint32_t words[4];
@@ -44,7 +44,7 @@ static double normal(const init_job *j, int64_t i)
     return sqrt(-2 * att_f64_log(uniform(j, 2 * i))) * cosine;
 }
 
-/* Draws again what is too far from 0, from numbers that no other element has. */
+/* Draws numbers again that are too far from 0, from words that no other element uses. */
 static double truncated_normal(const init_job *j, int64_t i)
 {
     double x = normal(j, i);
@@ -75,7 +75,7 @@ static const distribution distributions[] = {
     [ATT_INIT_KAIMING_NORMAL] = {"ATT_INIT_KAIMING_NORMAL", normal, FAN_IN, 1, 1.4142135623730951},
 };
 
-/* Fills in fans that are not given from the shape: of [out, in, ...] */
+/* Fills in fans that are not given, from the shape [out, in, ...]. */
 static att_status find_fans(att_ctx *ctx, const att_tensor *x, const distribution *d, att_init *o)
 {
     if (o->fan_in < 0 || o->fan_out < 0)

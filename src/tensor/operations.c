@@ -1,4 +1,4 @@
-/* Operations on tensors alone: product, softmax, cosine. */
+/* Operations on tensors: product, softmax, cosine. */
 #include "gemm/gemm.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
@@ -7,7 +7,7 @@
 
 /* ---- rows, in parallel */
 
-/* `count` rows in `n` ranges of `each` rows; the last may be shorter. */
+/* Divides `count` rows into `n` ranges of `each` rows; the last may be shorter. */
 typedef struct split {
     int n;
     int64_t each, count;
@@ -40,7 +40,8 @@ static att_tensor dense(float *data, int64_t rows, int64_t columns)
     return t;
 }
 
-/* out [m, n] = a [m, k] times b's transpose, b [n, k]; an out without contiguous rows gets them through a copy */
+/* Computes out [m, n] = a [m, k] times the transpose of b [n, k]; an out without contiguous rows is written through a
+ * copy. */
 static att_status product(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
     const int64_t m = a->dim[0], n = b->dim[0];
@@ -116,7 +117,7 @@ typedef struct softmax_job {
     float *scratch; /* [threads, GROUP, x->dim[dim]]; NULL: the slices are contiguous */
 } softmax_job;
 
-/* The address of slice i. */
+/* Returns the address of slice i. */
 static float *slice_of(const att_tensor *t, int dim, int64_t i)
 {
     int64_t offset = 0;
@@ -128,7 +129,7 @@ static float *slice_of(const att_tensor *t, int dim, int64_t i)
     return (float *)t->data + offset;
 }
 
-/* Softmax of `count` <= GROUP slices from `first`, gathered into scratch rows [GROUP, n]. */
+/* Computes the softmax of `count` <= GROUP slices from `first`, gathered into scratch rows [GROUP, n]. */
 static void softmax_group(const softmax_job *j, int64_t first, int count, float *rows)
 {
     const int64_t n = j->x->dim[j->dim], from = j->x->stride[j->dim], to = j->out->stride[j->dim];
@@ -163,7 +164,7 @@ static void softmax_slices(void *arg, int i, int thread)
     }
 }
 
-/* Do both views have the same address, shape and strides? */
+/* Returns whether both views have the same address, shape and strides. */
 static bool same_view(const att_tensor *a, const att_tensor *b)
 {
     bool same = a->data == b->data;
@@ -216,7 +217,7 @@ static void unit_rows(void *arg, int i)
     }
 }
 
-/* A copy of t whose rows have length 1, to be freed; data NULL: error set */
+/* Returns a copy of t whose rows have length 1, to be freed; data NULL: error set. */
 static att_tensor to_unit_rows(att_ctx *ctx, const att_tensor *t)
 {
     float *data = att_alloc(ctx, att_size_mul((size_t)t->dim[0], (size_t)t->dim[1]), sizeof *data);

@@ -1,4 +1,4 @@
-/* Rows of quantized blocks, to and from f32, with the bits of ggml's reference (the Python package gguf). */
+/* Converts rows of quantized blocks to and from f32, with the bits of ggml's reference (the Python package gguf). */
 #include "tensor/tensor.h"
 #include "kernel/kernel.h"
 
@@ -52,11 +52,11 @@ static void read_q4_1(const uint8_t *block, float *x)
 
 /* ---- from f32 */
 
-/* a, or b if that is smaller, or larger; a if b is NaN */
+/* Return the smaller, and the larger, of a and b; a if b is NaN. */
 static float smaller(float a, float b) { return b < a ? b : a; }
 static float larger(float a, float b) { return b > a ? b : a; }
 
-/* d, or NaN if a number is not finite */
+/* Returns d, or NaN if a number is not finite. */
 static float finite_or_nan(const float *x, float d)
 {
     float zero = 0;
@@ -65,7 +65,7 @@ static float finite_or_nan(const float *x, float d)
     return isnan(zero) ? zero : d;
 }
 
-/* d = largest |x| / 127, q = x / d to the nearest, away from 0 between two */
+/* Writes d = largest |x| / 127 and q = x / d, rounded to the nearest, ties away from 0. */
 static void write_q8_0(const float *x, uint8_t *block)
 {
     float max = 0;
@@ -79,14 +79,14 @@ static void write_q8_0(const float *x, uint8_t *block)
     }
 }
 
-/* q = x / d + add, at least 0 and at most 15: in f32 with two roundings, as the reference */
+/* Returns q = x / d + add, limited to [0, 15], in f32 with two roundings, as the reference does. */
 static uint8_t four_bits(float x, float inverse, float add)
 {
     const float q = truncf(x * inverse + add);
     return (uint8_t)(q > 0 ? (q < 15 ? q : 15) : 0);
 }
 
-/* d makes the number that is farthest from 0 -8. */
+/* Chooses d so that the number farthest from 0 becomes -8. */
 static void write_q4_0(const float *x, uint8_t *block)
 {
     float far = 0;
@@ -99,7 +99,7 @@ static void write_q4_0(const float *x, uint8_t *block)
         block[2 + i] = (uint8_t)(four_bits(x[i], inverse, 8.5f) | four_bits(x[i + HALF], inverse, 8.5f) << 4);
 }
 
-/* m is the smallest number, and d makes the largest 15. */
+/* Sets m to the smallest number, and d so that the largest becomes 15. */
 static void write_q4_1(const float *x, uint8_t *block)
 {
     float min = x[0], max = x[0];

@@ -29,11 +29,11 @@ int64_t att_dtype_bytes(att_dtype t, int64_t n)
     return att_is_quantized(t) ? n / ATT_QUANTIZED_BLOCK * dtypes[t].block_bytes : n * (int64_t)att_dtype_size(t);
 }
 
-/* The byte range [low, high) of a view, relative to data; [0, 0) if it is empty. False if a count or an offset
+/* Finds the byte range [low, high) of a view, relative to data; [0, 0) if it is empty. False if a count or an offset
  * overflows. Rank and dimensions have been checked. */
 static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
 {
-    const bool quantized = att_is_quantized(t->dtype); /* counted in elements first, and with two bytes for each */
+    const bool quantized = att_is_quantized(t->dtype); /* counted in elements first, with two bytes for each */
     const int64_t size = quantized ? 2 : (int64_t)att_dtype_size(t->dtype);
     int64_t bytes = size;
     bool fits = true, empty = false;
@@ -91,7 +91,7 @@ bool att_is_dense(const att_tensor *t)
 
 static bool has_rank(const att_tensor *t) { return t->rank >= 0 && t->rank <= ATT_MAX_RANK; }
 
-/* An invalid view has no range; its own check refuses it. */
+/* Returns whether two views overlap. An invalid view has no range; its own check refuses it. */
 bool att_overlap(const att_tensor *a, const att_tensor *b)
 {
     int64_t a_low, a_high, b_low, b_high;
@@ -102,7 +102,7 @@ bool att_overlap(const att_tensor *a, const att_tensor *b)
     return pa + (uintptr_t)a_low < pb + (uintptr_t)b_high && pb + (uintptr_t)b_low < pa + (uintptr_t)a_high;
 }
 
-/* A quantized view is in whole blocks. */
+/* Checks that a quantized view consists of whole blocks. */
 static att_status check_blocks(att_ctx *ctx, const char *name, const att_tensor *t)
 {
     const int last = t->rank - 1;
@@ -161,8 +161,8 @@ att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dt
     return ATT_OK;
 }
 
-/* Elements are distinct if each stride is larger than the extent of all smaller strides. Other interleaved layouts are
- * refused, too. */
+/* Checks that elements are distinct: they are if each stride is larger than the extent of all smaller strides. Other
+ * interleaved layouts are refused, too. */
 static att_status check_no_overlap(att_ctx *ctx, const char *name, const att_tensor *t)
 {
     int64_t reach = 0; /* extent of the smaller strides */

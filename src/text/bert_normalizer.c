@@ -63,8 +63,9 @@ static void flush_pending(att_bert_normalizer *w)
     w->n_pending = 0;
 }
 
-/* Canonical ordering (Unicode 15, section 3.11): marks between starters are sorted by combining class, stably. Marks
- * that will be removed need not be sorted. With more marks than a word may have, the order has no effect. */
+/* Inserts a mark in canonical order (Unicode 15, section 3.11): marks between starters are sorted by combining class,
+ * stably. Marks that will be removed need not be sorted. If there are more marks than a word may have, the order has no
+ * effect. */
 static void insert_mark(att_bert_normalizer *w, uint32_t c, int class)
 {
     if (w->n_pending > w->settings->max_word)

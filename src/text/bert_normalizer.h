@@ -24,11 +24,11 @@ typedef struct att_bert_settings {
 
 typedef struct att_bert_normalizer {
     const att_bert_settings *settings;
-    /* Called with each word: normalized UTF-8 [bytes], not zero-terminated; truncated if it is too long. */
+    /* Receives each word: normalized UTF-8 [bytes], not zero-terminated; truncated if it is too long. */
     void (*emit)(void *user, const char *word, size_t bytes, bool too_long);
     void *user;
     bool full;      /* set by the user: no more words are accepted */
-    bool truncated; /* there was another word; the rest of the text is not read */
+    bool truncated; /* another word followed; the rest of the text is not read */
 
     int n_pending; /* marks after the last starter, sorted by combining class */
     uint32_t pending[ATT_MAX_WORD + 1];

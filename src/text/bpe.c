@@ -22,7 +22,7 @@ typedef struct merger {
     const att_sentencepiece *m;
     const char *s;
     part *part;      /* [bytes] */
-    candidate *heap; /* [3 bytes]: each of fewer merges than parts adds two */
+    candidate *heap; /* [3 bytes]: each merge adds two, and there are fewer merges than parts */
     size_t n_heap;
 } merger;
 
@@ -95,7 +95,7 @@ static void merge(merger *g, candidate c)
     consider(g, c.left, left->after);
 }
 
-/* s [bytes] is not empty */
+/* Merges the parts of s [bytes], which is not empty. */
 static void merge_all(merger *g, const char *s, size_t bytes, att_piece_sink *sink)
 {
     g->s = s;

@@ -1,7 +1,7 @@
 /* Learns byte-pair merges. All words are concatenated into an array of positions, one for each character; the first and
- * last position of a symbol store which symbol it is, so its neighbors are found by its length. For each pair of
- * adjacent symbols its count and its occurrences are stored, and a heap orders pairs by count. A merge visits only the
- * occurrences of its pair. Counts in the heap may be too high, since merges remove neighbors; such a pair is put back
+ * last position of a symbol store its number, so its neighbors are found by its length. For each pair of adjacent
+ * symbols its count and its occurrences are stored, and a heap orders pairs by count. A merge visits only the
+ * occurrences of its pair. Counts in the heap may be too high, because merges remove neighbors; such a pair is put back
  * with its current count when it reaches the top. */
 #include "text/bpe_learn.h"
 
@@ -84,7 +84,7 @@ static att_hash_slot *slot_of(const bpe_trainer *l, int32_t left, int32_t right)
     }
 }
 
-/* The symbol of a merged pair; length 0: the pair must not be merged. */
+/* Returns the symbol of a merged pair; length 0: the pair must not be merged. */
 static symbol joined(const bpe_trainer *l, int32_t left, int32_t right)
 {
     if (left < 0 || right < 0)
@@ -99,14 +99,14 @@ static symbol joined(const bpe_trainer *l, int32_t left, int32_t right)
 
 static int32_t length_of(const bpe_trainer *l, int32_t symbol) { return symbol == NONE ? 1 : l->info[symbol].length; }
 
-/* The position if it is in the word, or NONE. */
+/* Returns the position if it is in the word, or NONE. */
 static int32_t in_word(const bpe_trainer *l, int32_t at, uint32_t word)
 {
     const int32_t n = (int32_t)(l->positions.count / sizeof(position));
     return at >= 0 && at < n && position_at(l, at)->word == word ? at : NONE;
 }
 
-/* The first position of the symbol after the one at `at`, or of the one before it. NONE: end of the word. */
+/* Returns the first position of the symbol after the one at `at`, or of the one before it. NONE: end of the word. */
 static int32_t after(const bpe_trainer *l, int32_t at)
 {
     const position *p = position_at(l, at);
@@ -290,7 +290,7 @@ static att_status set_up(bpe_trainer *l, size_t n_words)
     return first_failure(l);
 }
 
-/* The merged symbol of a pair, which may exist from another pair; NONE: an error. */
+/* Returns the merged symbol of a pair, which may exist from another pair; NONE: an error. */
 static int32_t make_symbol(bpe_trainer *l, const pair *p)
 {
     char text[4 * ATT_MAX_SYMBOL];

@@ -72,7 +72,7 @@ void att_charsmap_free(att_charsmap *m)
     *m = (att_charsmap){.ctx = m->ctx};
 }
 
-/* The length of a key at the start of s [bytes], and its replacement: of the shortest or of the longest; 0: none. */
+/* Returns the length of the shortest or the longest key at the start of s [bytes], and its replacement; 0: none. */
 static size_t find(const att_charsmap *m, const char *s, size_t bytes, bool shortest, const char **to)
 {
     size_t length = 0;

@@ -27,7 +27,7 @@ typedef struct att_charsmap {
 /* Reads the field (copied); an empty field has no rules. Valid rules never lead out of bounds in a search. */
 void att_charsmap_read(att_charsmap *m, att_proto *p, att_byte_view field);
 void att_charsmap_free(att_charsmap *m);
-/* The length of the longest key at the start of s [bytes], and its replacement; 0: none. */
+/* Returns the length of the longest key at the start of s [bytes], and its replacement; 0: none. */
 size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to);
 /* Finds the shortest key at the start of s [bytes], as att_charsmap_find does the longest. */
 size_t att_charsmap_find_shortest(const att_charsmap *m, const char *s, size_t bytes, const char **to);
@@ -38,7 +38,7 @@ typedef struct att_rule {
     size_t key, to; /* bytes */
 } att_rule;
 
-/* Appends the field for rules [n] to `out` (charsmap_write.c); of rules with equal keys one is used. */
+/* Appends the field for rules [n] to `out` (charsmap_write.c); only one of several rules with equal keys is used. */
 att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *rules, size_t n);
 
 /* Appends the field for Unicode normalization form NFKC (nfkc.c): maps each character to its NFKC form, and each

@@ -42,7 +42,7 @@ static void grow(builder *b)
 
 static bool is_free(const builder *b, uint32_t index) { return !(b->state.data[index] & TAKEN); }
 
-/* Can all children of a node be placed with this base? */
+/* Returns whether all children of a node can be placed with this base. */
 static bool fits(const builder *b, const att_trie_node *node, uint32_t base)
 {
     if (b->state.data[base] & BASE || (node->id != ATT_NO_ID && !is_free(b, base ^ LEAF_LABEL)))

@@ -1,5 +1,5 @@
-/* SentencePiece's BPE joins the two neighbors whose joined piece has the highest score. As a list of merges: all ways
- * to make a piece of two others, sorted by the piece's score, as `transformers` makes it. */
+/* Makes a list of merges from scores. SentencePiece's BPE joins the two neighbors whose joined piece has the highest
+ * score; the list has all ways to make a piece of two others, sorted by the piece's score, as in `transformers`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static int characters(const att_trie_entry *e)
     return n;
 }
 
-/* The highest score first, then the longest left side, then the longest right side, then the file's order. */
+/* Sorts merges: the highest score first, then the longest left side, then the longest right side, then the file's
+ * order. */
 static int by_score(const void *a, const void *b)
 {
     const merge *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* llama.cpp's files have the vocabulary, merges or scores, and the kinds of tokens. */
+/* Opens the tokenizer of llama.cpp's files, which have the vocabulary, merges or scores, and the kinds of tokens. */
 #include "text/gguf_tokenizer.h"
 #include "text/gguf_words.h"
 
@@ -80,7 +80,8 @@ static att_status read_vocabulary(reader *r)
 
 static json_t *text_of(const reader *r, int64_t id) { return json_stringn(r->text[id].data, r->text[id].bytes); }
 
-/* Tokens that a text is searched for before it is split: those with a meaning, which are special, and the user's. */
+/* Makes the tokens that are found in a text before it is split: those with a meaning, which are special, and the
+ * user's. */
 static json_t *added_tokens(const reader *r)
 {
     json_t *list = json_array();
@@ -112,7 +113,7 @@ static att_status read_merges(reader *r, json_t *merges)
     return s;
 }
 
-/* Makes merges of normal tokens alone: in SentencePiece, no merge gives a token of another type. */
+/* Makes merges of normal tokens only: in SentencePiece, no merge results in a token of another type. */
 static att_status make_merges(reader *r, json_t *merges)
 {
     att_token_list normal = {.ctx = r->ctx};
@@ -130,7 +131,7 @@ static att_status make_merges(reader *r, json_t *merges)
 
 /* ---- tokenizer.json */
 
-/* Adds begin, if it is one, the text, and end to a template. */
+/* Adds begin (if it is a token), the text, and end to a template. */
 static void add_text(const reader *r, json_t *list, int64_t begin, int64_t end, bool second)
 {
     if (begin >= 0)
@@ -142,7 +143,7 @@ static void add_text(const reader *r, json_t *list, int64_t begin, int64_t end, 
                               json_pack("{s:{s:o, s:i}}", "SpecialToken", "id", text_of(r, end), "type_id", second));
 }
 
-/* begin, end: tokens that are added to a text; -1: none */
+/* Makes a post-processor; begin, end: tokens that are added to a text; -1: none. */
 static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
 {
     const int64_t ids[] = {begin, end};
@@ -165,7 +166,7 @@ static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
                      "special_tokens", special);
 }
 
-/* The id of a token that is used; -1: none. */
+/* Returns the id of a token of the settings that is in use; -1: none. */
 static int64_t used_id(reader *r, const char *key)
 {
     const int64_t id = att_gguf_token_id(r->g, key);
@@ -184,7 +185,7 @@ static json_t *template_of(reader *r, bool bos)
     return post_processor(r, begin, end);
 }
 
-/* Byte level, as GPT-2 */
+/* Makes a tokenizer of byte level, as GPT-2's. */
 static json_t *make_byte_level(reader *r, json_t *merges)
 {
     const att_gguf_words *w = att_gguf_words_of(r->g);
@@ -200,7 +201,8 @@ static json_t *replace(const char *what, const char *with)
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", what, "content", with);
 }
 
-/* SentencePiece: a space is U+2581, with one before each text; bytes for what is unknown */
+/* Makes a tokenizer like SentencePiece's: a space is U+2581, with one before each text, and unknown characters become
+ * bytes. */
 static json_t *make_sentencepiece(reader *r, json_t *merges)
 {
     static const char space[] = "\xE2\x96\x81";
@@ -289,7 +291,7 @@ att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
 
 /* ---- opening */
 
-/* An id out of range stands for none, as for llama.cpp. */
+/* Reads ids of special tokens. An id out of range stands for none, as in llama.cpp. */
 static void read_special(att_gguf *g, att_tokenizer *t)
 {
     for (int i = 0; i < N_SPECIAL; i++) {
@@ -299,7 +301,7 @@ static void read_special(att_gguf *g, att_tokenizer *t)
     }
 }
 
-/* The settings of tokenizer.json; merges are not written and read again, as there may be 300,000. */
+/* Makes the settings of tokenizer.json; merges are not written and read again, because there may be 300,000. */
 static att_status make_settings(const reader *r, json_t *root, att_settings *settings)
 {
     json_t *model = json_object_get(root, "model"), *merges = json_incref(json_object_get(model, "merges"));

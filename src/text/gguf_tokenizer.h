@@ -15,23 +15,23 @@ enum {
     ATT_GGUF_BYTE = 6
 };
 
-/* The vocabulary, whose texts belong to the file -> list; tokenizer.json without it -> *root. Errors: a kind of
- * tokenizer or of pre-tokenizer that is not known, by its name; values that do not fit. */
+/* Reads the vocabulary, whose texts belong to the file -> list; tokenizer.json without it -> *root. Errors: an unknown
+ * kind of tokenizer or pre-tokenizer (the message names it); values that do not fit. */
 att_status att_gguf_tokenizer(att_gguf *g, att_token_list *list, json_t **root);
-/* tokenizer_config.json, with "chat_template" if the file has one. */
+/* Makes tokenizer_config.json, with "chat_template" if the file has one. */
 att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root);
-/* The id in a value of the file; -1: none. */
+/* Returns the id in a value of the file; -1: none. */
 int64_t att_gguf_token_id(att_gguf *g, const char *key);
 
 /* Pieces of SentencePiece by their ids, as its BPE has them. */
 typedef struct att_gguf_pieces {
-    const att_token_list *list; /* those that merges may make and join */
+    const att_token_list *list; /* pieces that merges may make and join */
     const double *score;        /* [ids] */
 } att_gguf_pieces;
-/* The merges that the scores imply, the best first, as a list of pairs (gguf_merges.c). */
+/* Finds the merges that the scores imply, the best first, as a list of pairs (gguf_merges.c). */
 att_status att_gguf_merges(att_gguf *g, const att_gguf_pieces *p, json_t *merges);
 
-/* A .gguf file as a tokenizer, which does not need the file any more. */
+/* Opens a .gguf file as a tokenizer, which does not need the file any more. */
 att_status att_gguf_tokenizer_read(att_ctx *ctx, att_gguf *g, att_tokenizer **out);
 att_status att_gguf_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 

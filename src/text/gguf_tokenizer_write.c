@@ -1,4 +1,5 @@
-/* What a file cannot express is refused: it would be another tokenizer. */
+/* Writes a tokenizer as values of a .gguf file. Settings that a file cannot express are refused, because it would be
+ * another tokenizer. */
 #include "text/gguf_tokenizer_write.h"
 
 #include "text/gguf_tokenizer.h"
@@ -46,7 +47,7 @@ static bool is_byte(const att_trie_entry *e)
     return e->bytes == 6 && memcmp(e->text, "<0x", 3) == 0 && e->text[5] == '>';
 }
 
-/* How an added token is found is not stored in a file. */
+/* Refuses added tokens that are found in another way than by default: files do not store how. */
 static void check_added(writer *w, const json_t *token, const char *text)
 {
     static const char *const options[] = {"single_word", "lstrip", "rstrip", "normalized"};
@@ -85,7 +86,7 @@ static void fill(writer *w)
         }
 }
 
-/* The token of a text; -1: none. */
+/* Returns the token of a text; -1: none. */
 static int64_t find(const writer *w, const char *text)
 {
     const size_t bytes = strlen(text);
@@ -97,7 +98,7 @@ static int64_t find(const writer *w, const char *text)
 
 /* ---- merges and scores */
 
-/* A merge's two texts with a space between: "a b" */
+/* Writes a merge's two texts with a space between: "a b" */
 static bool add_merge(const json_t *merge, const char *between, att_bytes *to)
 {
     att_byte_view side[2];
@@ -111,7 +112,8 @@ static bool add_merge(const json_t *merge, const char *between, att_bytes *to)
 
 static const json_t *merges_of(const json_t *root) { return json_object_get(json_object_get(root, "model"), "merges"); }
 
-/* The texts of all merges, joined by `between` -> text, and where they begin -> begin [merges + 1]; both are freed. */
+/* Joins the two texts of each merge by `between` -> text, and where each begins -> begin [merges + 1]; the caller frees
+ * both. */
 static att_status list_merges(att_ctx *ctx, const json_t *merges, const char *between, att_bytes *text, size_t **begin)
 {
     const size_t n = json_array_size(merges);
@@ -142,7 +144,7 @@ static void put_merges(writer *w)
     att_bytes_free(&text);
 }
 
-/* The piece that each merge makes -> piece [merges]; -1: none */
+/* Finds the piece that each merge makes -> piece [merges]; -1: none */
 static att_status find_pieces(const writer *w, const json_t *merges, int32_t *piece)
 {
     const size_t n = w->v->list.count;
@@ -166,8 +168,8 @@ static att_status find_pieces(const writer *w, const json_t *merges, int32_t *pi
     return s;
 }
 
-/* Scores whose order is that of the merges: 0, -1, -2 as SentencePiece writes them. Pieces whose merges are among each
- * other's have the same one, as those of several spaces in Llama 2. last [n]: of each piece, 1 + its last merge */
+/* Sets scores in the order of the merges: 0, -1, -2, ... as SentencePiece writes them. Pieces whose merges are
+ * interleaved get the same score, as those of several spaces in Llama 2. last [n]: 1 + the last merge of each piece. */
 static void set_scores(writer *w, const int32_t *piece, int64_t merges, int64_t *last)
 {
     int64_t made = 0, end = 0;
@@ -206,7 +208,7 @@ static void put_scores(writer *w)
 
 /* ---- tokens with a meaning */
 
-/* The ids of "eos_token_id" in generation_config.json, or else config.json -> id; their number */
+/* Reads the ids of "eos_token_id" in generation_config.json, or else config.json -> id; returns their number. */
 static int64_t read_ends(writer *w, int64_t id[MAX_ENDS + 1])
 {
     static const char *const names[] = {"generation_config.json", "config.json"};
@@ -235,7 +237,7 @@ static int64_t read_ends(writer *w, int64_t id[MAX_ENDS + 1])
     return n;
 }
 
-/* The tokens that end a text: the tokenizer's own first, if it is one of them */
+/* Writes the tokens that end a text: the tokenizer's own first, if it is one of them. */
 static int64_t put_ends(writer *w, int64_t own)
 {
     static const char *const keys[] = {KEY "eos_token_id", KEY "eot_token_id", KEY "eom_token_id"};
@@ -252,7 +254,7 @@ static int64_t put_ends(writer *w, int64_t own)
     return n > 0 ? id[0] : -1;
 }
 
-/* The tokens that the tokenizer writes around a text */
+/* Finds the tokens that the tokenizer adds around a text. */
 static void put_around(writer *w, int64_t bos, int64_t eos)
 {
     att_tokens around;
@@ -301,7 +303,7 @@ static void put_special(writer *w)
 
 /* ---- the kind of tokenizer */
 
-/* The tokens of single bytes, which are characters below U+0144 in byte-level BPE */
+/* Counts the tokens of single bytes, which are characters below U+0144 in byte-level BPE. */
 static int count_bytes(const writer *w)
 {
     int n = 0;
@@ -345,7 +347,7 @@ static void put_kind(writer *w)
     att_gguf_put_text(w->to, KEY "pre", tag);
 }
 
-/* Does a space come before a text? */
+/* Returns whether the tokenizer puts a space before a text. */
 static bool has_prefix(const writer *w)
 {
     const json_t *steps = json_object_get(att_settings_get(w->s, "normalizer"), "normalizers");
@@ -394,7 +396,8 @@ att_status att_gguf_vocabulary_put(att_gguf_vocabulary *v, att_gguf_writer *to, 
 
 /* ---- what was written */
 
-/* Do the merges make the same texts in the same order? Two that make one text may be in either order. */
+/* Compares merges: *same if they make the same texts in the same order. Two merges that make the same text may be in
+ * either order. */
 static att_status compare_merges(const att_gguf_vocabulary *v, const json_t *is, bool *same)
 {
     const json_t *lists[] = {is, merges_of(v->settings.root)};

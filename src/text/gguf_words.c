@@ -1,5 +1,5 @@
-/* How a text is split into words is a tag in llama.cpp's files, whose meaning is in the table below: regular
- * expressions that cut the text, one after the other; none: that of GPT-2. */
+/* A tag in llama.cpp's files states how a text is split into words. The table below has its meaning: regular
+ * expressions that split the text one after the other; none: that of GPT-2. */
 #include "text/gguf_words.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static const att_gguf_words all_words[] = {
                "[0-9][0-9][0-9]"}},
 };
 
-/* A file without a tag is older than they are; llama.cpp then has "default". */
+/* Returns the words of a tag. A file without a tag is older than tags; llama.cpp then uses "default". */
 const att_gguf_words *att_gguf_words_of(att_gguf *g)
 {
     const char *tag = att_gguf_text(g, "tokenizer.ggml.pre", "default");
@@ -70,7 +70,7 @@ json_t *att_gguf_pre_tokenizer(const att_gguf_words *w)
 
 /* ---- the tag of a tokenizer.json */
 
-/* Step i of a member that is null, a step or a sequence of them; NULL: there are only i. */
+/* Returns step i of a member that is null, a step or a sequence of steps; NULL: there are only i. */
 static const json_t *step_at(const json_t *member, const char *sequence, size_t i)
 {
     const json_t *list = json_object_get(member, sequence);
@@ -85,7 +85,7 @@ static bool flag(const json_t *step, const char *key, bool otherwise)
     return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-/* Do two steps split a text in the same way? What they specify for offsets does not matter. */
+/* Returns whether two steps split a text in the same way. Settings of offsets do not matter. */
 static bool is_same_step(const json_t *a, const json_t *b)
 {
     static const struct {

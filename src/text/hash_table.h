@@ -20,7 +20,7 @@ typedef struct att_hash_table {
 /* Reserves space for `items` items in all. Error: memory; more than 2^30 items. */
 att_status att_hash_reserve(att_hash_table *t, uint32_t items);
 void att_hash_free(att_hash_table *t);
-/* The i-th slot of the probe sequence of a hash; it ends at the first free slot. */
+/* Returns the i-th slot of the probe sequence of a hash; it ends at the first free slot. */
 static inline att_hash_slot *att_hash_slot_at(const att_hash_table *t, uint32_t hash, uint32_t i)
 {
     return &t->slots[((hash ^ hash >> 15) + i) & t->mask];

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Ids that were not made to collide need some 100 at most: half of the slots are free. */
+/* Maximum probes. Ids that were not made to collide need about 100 at most, because half of the slots are free. */
 enum { MAX_PROBES = 1024 };
 
 void att_ids_init(att_ids *ids, att_ctx *ctx) { *ids = (att_ids){.ctx = ctx, .names.text.ctx = ctx, .table.ctx = ctx}; }
@@ -26,7 +26,7 @@ static bool is_id(const char *name, att_byte_view id)
     return strlen(name) == id.bytes && !memcmp(name, id.data, id.bytes);
 }
 
-/* The slot of an id, or the free one where it would be; NULL: too many collide. */
+/* Returns the slot of an id, or the free one where it would be; NULL: too many collide. */
 static att_hash_slot *find_slot(const att_ids *ids, att_byte_view id, uint32_t hash)
 {
     for (uint32_t i = 0; i < MAX_PROBES; i++) {
@@ -84,7 +84,7 @@ att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, c
     return ATT_OK;
 }
 
-/* Its slot may be emptied, as no id was added later that was not to be found beyond it. */
+/* Removes the last id. Its slot can be emptied, because no later id was added after it in a probe sequence. */
 void att_ids_remove_last(att_ids *ids)
 {
     const char *name = att_names_at(&ids->names, att_ids_count(ids) - 1);

@@ -1,4 +1,4 @@
-/* Texts as numbers: the ids of users and items, names of images, words; in the order in which they were added. */
+/* Maps texts to numbers in the order in which they were added: ids of users and items, names of images, words. */
 #ifndef ATT_IDS_H
 #define ATT_IDS_H
 
@@ -17,11 +17,11 @@ typedef struct att_ids {
 void att_ids_init(att_ids *ids, att_ctx *ctx);
 void att_ids_free(att_ids *ids);
 static inline int64_t att_ids_count(const att_ids *ids) { return (int64_t)ids->names.n; }
-/* NULL: out of range */
+/* Returns id i; NULL: out of range. */
 const char *att_ids_at(const att_ids *ids, int64_t i);
-/* The number of an id; -1: there is none. */
+/* Returns the number of an id; -1: there is none. */
 int64_t att_ids_find(const att_ids *ids, att_byte_view id);
-/* Is it an id? `what` names the field in errors: it is empty, too long, not UTF-8, or has a zero byte. */
+/* Checks an id. Errors: it is empty, too long, not UTF-8, or has a zero byte; `what` names the field. */
 att_status att_id_check(att_byte_view id, const att_where *where, const char *what);
 /* Finds an id, and adds it if it is new; `what` names the field in errors: the id is empty, too long, not UTF-8, or has
  * a zero byte. */

@@ -34,7 +34,7 @@ typedef struct encoder {
     const side *side;
     att_token_sink *sink;
     att_piece_sink pieces;
-    size_t start; /* of what is split into pieces, in the text */
+    size_t start; /* start, in the text, of the part that is split into pieces */
 } encoder;
 
 /* Adds a token for bytes [begin, end) of the text. */
@@ -45,7 +45,7 @@ static void add(encoder *e, int32_t token, size_t begin, size_t end)
     e->pieces.full = e->sink->truncated;
 }
 
-/* A piece unknown to this model may be in the vocabulary, from the other language. */
+/* Adds a piece. If this model does not know it, the vocabulary may have it from the other language. */
 static void emit(void *user, int32_t id, const char *text, size_t bytes)
 {
     encoder *e = user;
@@ -56,14 +56,14 @@ static void emit(void *user, int32_t id, const char *text, size_t bytes)
     add(e, token, e->start + e->pieces.begin, e->start + e->pieces.end);
 }
 
-/* Length of a language code at the start of the text: ">>de<<". */
+/* Returns the length of a language code at the start of the text: ">>de<<". */
 static size_t code_length(const char *s, size_t bytes)
 {
     const char *end = bytes >= 4 && memcmp(s, ">>", 2) == 0 ? memmem(s + 2, bytes - 2, "<<", 2) : NULL;
     return end ? (size_t)(end + 2 - s) : 0;
 }
 
-/* Encodes bytes [begin, end) of the text, which are without special tokens. */
+/* Encodes bytes [begin, end) of the text, which have no special tokens. */
 static void encode_plain(encoder *e, const char *text, size_t begin, size_t end)
 {
     const size_t code = code_length(text + begin, end - begin);
@@ -101,7 +101,7 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
 
 /* ---- ids to text */
 
-/* White space of Python's str.strip(). */
+/* Returns whether Python's str.strip() removes a character. */
 static bool is_space(uint32_t c) { return att_char_class(c) & ATT_CHAR_SPACE || (c >= 0x1C && c <= 0x1F); }
 
 static void strip(att_bytes *text)
@@ -192,7 +192,7 @@ static int32_t add_special(const att_vocabulary *v, att_settings *s, const char 
     return e.id;
 }
 
-/* {"0": {"content": "</s>", "lstrip": false, ...}, ...} */
+/* Adds special tokens of {"0": {"content": "</s>", "lstrip": false, ...}, ...}. */
 static void add_listed(const att_vocabulary *v, att_settings *s, const json_t *tokens, att_token_list *special)
 {
     const char *key;

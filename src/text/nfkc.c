@@ -1,4 +1,4 @@
-/* The field of Unicode normalization form NFKC, as the rules of a SentencePiece model, from utf8proc. */
+/* Writes the field of Unicode normalization form NFKC, as the rules of a SentencePiece model, from utf8proc. */
 #include "text/charsmap.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static utf8proc_ssize_t compose(utf8proc_int32_t *c, utf8proc_ssize_t n)
     return utf8proc_normalize_utf32(c, n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
 }
 
-/* The full decomposition of a character, canonical or (COMPAT) compatibility; returns its length. */
+/* Writes the full decomposition of a character, canonical or (COMPAT) compatibility; returns its length. */
 static utf8proc_ssize_t decompose(utf8proc_int32_t c, int options, utf8proc_int32_t out[LONGEST])
 {
     int boundary = 0;

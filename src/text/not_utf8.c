@@ -12,7 +12,7 @@ static bool is_in(byte c, byte first, byte last) { return c >= first && c <= las
 
 /* ---- Japanese: kana show the encoding, as all other texts have none of their bytes where they have them */
 
-/* Bytes of the character at s in Shift JIS, 0: it is none; *kana: it is hiragana or katakana. */
+/* Returns the bytes of the character at s in Shift JIS; 0: it is not valid; *kana: it is hiragana or katakana. */
 static size_t shift_jis(const byte *s, size_t bytes, bool *kana)
 {
     *kana = false;
@@ -55,13 +55,14 @@ static bool is_western(att_byte_view text)
     for (size_t i = 0; i < text.bytes; i++) {
         const byte c = (byte)text.data[i];
         run = c < 0x80 ? 0 : run + 1;
-        if (run > 2 || c == 0x81 || c == 0x8D || c == 0x8F || c == 0x90 || c == 0x9D) /* which it does not have */
+        if (run > 2 || c == 0x81 || c == 0x8D || c == 0x8F || c == 0x90 || c == 0x9D) /* which the encoding does not
+                                                                                       * have */
             return false;
     }
     return true;
 }
 
-/* How many characters beyond ASCII are UTF-8, less those that are not */
+/* Returns how many characters beyond ASCII are valid UTF-8, minus the number of invalid ones. */
 static int64_t count_valid(att_byte_view text)
 {
     int64_t n = 0;
@@ -84,7 +85,7 @@ const char *att_guess_encoding(att_byte_view text)
 
 /* ---- messages */
 
-/* "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"; the file may be packed, or none. */
+/* Writes a command like "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"; the file may be packed, or there may be none. */
 static void write_command(char *to, size_t size, const char *encoding, const char *path)
 {
     const size_t n = path ? strlen(path) : 0;

@@ -65,7 +65,7 @@ void att_piece_decode_next(att_piece_decoder *j, int32_t id)
     size_t skip = 0;
     if (j->at_start && (m->add_prefix || m->remove_spaces) && strncmp(p->text, ATT_WORD_MARK, 3) == 0) {
         skip = 3;
-        j->took_mark = !m->remove_spaces; /* else all marks at the start are removed */
+        j->took_mark = !m->remove_spaces; /* otherwise all marks at the start are removed */
     }
     add_marked(j, p->text + skip, p->bytes - skip);
 }

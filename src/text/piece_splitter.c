@@ -1,4 +1,4 @@
-/* Pieces: where the next one of a text ends, and what emits them. */
+/* Finds where pieces of a text end, and emits them. */
 #include "text/sentencepiece.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ size_t att_piece_word(const char *s, size_t bytes)
     return bytes;
 }
 
-/* What is emitted next stands for s [bytes] of the normalized text. */
+/* Aligns what is emitted next with s [bytes] of the normalized text. */
 static void align(att_piece_sink *sink, const char *s, size_t bytes)
 {
     if (!sink->origin)
@@ -49,7 +49,7 @@ void att_piece_flush(const att_sentencepiece *m, att_piece_sink *sink)
     sink->unknown_bytes = 0;
 }
 
-/* Emits the bytes of a character as tokens: the last one stands for the character, the others for nothing. */
+/* Emits the bytes of a character as tokens: the last token stands for the character, the others for nothing. */
 static void emit_bytes(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

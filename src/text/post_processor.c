@@ -63,7 +63,7 @@ static void read_cls_sep(const reader *r, bool roberta)
     add(r, &r->p->pair, sep, !roberta);
 }
 
-/* The texts of the pair, without its special tokens. */
+/* Makes the template of the pair without special tokens. */
 static void make_plain(const reader *r)
 {
     const att_template *pair = &r->p->pair;
@@ -90,7 +90,8 @@ static void read_roberta(const reader *r)
 
 /* ---- TemplateProcessing */
 
-/* A special token, which may stand for several ids: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
+/* Reads a special token, which may stand for several ids: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens":
+ * ["[CLS]"]}}. */
 static void read_special(const reader *r, const char *name, att_template *t, int32_t type)
 {
     const att_settings_scope before = att_settings_enter(r->s, "special_tokens");
@@ -101,7 +102,7 @@ static void read_special(const reader *r, const char *name, att_template *t, int
     att_settings_leave(r->s, before);
 }
 
-/* An item of a template: a text, "A" or "B", or a special token. */
+/* Reads an item of a template: a text, "A" or "B", or a special token. */
 static void read_item(const reader *r, const char *list, const json_t *item, att_template *t)
 {
     att_settings *s = r->s;

@@ -102,7 +102,7 @@ void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size
 
 /* ---- splitting */
 
-/* Splits each word, beginning with the word mark, separately. */
+/* Splits each word, which begins with the word mark, separately. */
 static att_status split_words(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
 {
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {

@@ -55,11 +55,11 @@ typedef struct att_sentencepiece {
 
 /* ---- opening (sentencepiece_file.c) */
 
-/* An empty model, which may be freed. */
+/* Returns an empty model, which may be freed. */
 att_sentencepiece att_sentencepiece_empty(att_ctx *ctx);
-/* After an error nothing needs to be freed. */
+/* Opens a model file. After an error nothing needs to be freed. */
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path);
-/* From the bytes of a file; `path` is for errors. */
+/* Reads a model from the bytes of a file; `path` is for errors. */
 att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_byte_view file);
 void att_sentencepiece_free(att_sentencepiece *m);
 
@@ -70,22 +70,23 @@ typedef struct att_piece_sink {
     void (*emit)(void *user, int32_t id, const char *text, size_t bytes);
     void *user;
     bool full;         /* set by the user: no more pieces are accepted */
-    bool aligned;      /* set by the user, who wants these: */
+    bool aligned;      /* set by a user who needs the following two fields */
     size_t begin, end; /* bytes of the text that the piece stands for */
     /* The text that is split: */
     const char *normal;   /* [bytes] */
-    const size_t *origin; /* [bytes + 1]: what precedes each byte in the text before normalization; or NULL */
+    const size_t *origin; /* [bytes + 1]: number of bytes before each byte, in the text before normalization; or NULL */
     const char *unknown_begin;
-    size_t unknown_bytes; /* of unknown pieces, not emitted yet */
+    size_t unknown_bytes; /* bytes of unknown pieces that are not emitted yet */
 } att_piece_sink;
 
-/* Normalizes s [bytes] to `out`, which is empty, and so is `origin`, or NULL: size_t[out->count + 1], the number of
- * bytes of s before what each byte stands for, and before what is after the last one; none for an empty text. */
+/* Normalizes s [bytes] to `out`, which must be empty. origin, which must be empty or NULL, receives
+ * size_t[out->count + 1]: for each byte of out, and for its end, the number of bytes of s before the corresponding
+ * text; nothing for an empty text. */
 void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out,
                                  att_bytes *origin);
 att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink);
 
-/* A splitter of normalized text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */
+/* Splits normalized text s [bytes] into pieces (unigram.c, bpe.c, sentencepiece.c). */
 typedef att_status att_piece_splitter(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink);
 att_piece_splitter att_split_unigram, att_split_bpe;
 
@@ -97,13 +98,13 @@ void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id
 void att_piece_emit_node(const att_sentencepiece *m, att_piece_sink *sink, uint32_t node, const char *s, size_t bytes);
 /* Emits the unknown pieces that have been combined. */
 void att_piece_flush(const att_sentencepiece *m, att_piece_sink *sink);
-/* The byte of a byte piece; -1: not a byte piece. */
+/* Returns the byte of a byte piece; -1: not a byte piece. */
 int att_piece_byte(const att_piece *p);
-/* Length of the character at s, by its first byte, at most `bytes`. */
+/* Returns the length of the character at s, by its first byte, at most `bytes`. */
 size_t att_piece_char(const char *s, size_t bytes);
-/* Length of the word at s, up to the next word mark. */
+/* Returns the length of the word at s, up to the next word mark. */
 size_t att_piece_word(const char *s, size_t bytes);
-/* Length of the longest user-defined piece at the start of s [bytes]; 0: none. */
+/* Returns the length of the longest user-defined piece at the start of s [bytes]; 0: none. */
 size_t att_piece_user(const att_sentencepiece *m, const char *s, size_t bytes);
 
 /* ---- pieces to text */

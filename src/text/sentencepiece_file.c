@@ -191,7 +191,7 @@ static void measure(att_sentencepiece *m, att_proto *p)
     }
 }
 
-/* The control symbol of this text; ATT_NO_ID: none. */
+/* Returns the control symbol of this text; ATT_NO_ID: none. */
 static int32_t find_control(const att_sentencepiece *m, att_byte_view text)
 {
     for (int32_t id = 0; id < m->size; id++) {
@@ -263,7 +263,7 @@ att_sentencepiece att_sentencepiece_empty(att_ctx *ctx)
 
 att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const char *path, att_byte_view file)
 {
-    static const char unknown_text[] = " \xE2\x81\x87 "; /* defaults of the format, as those of c */
+    static const char unknown_text[] = " \xE2\x81\x87 "; /* defaults of the format, as are those of c */
     att_proto p = {.ctx = ctx, .path = path, .start = file.data};
     contents c = {.m = att_sentencepiece_empty(ctx),
                   .unknown_text = {unknown_text, sizeof unknown_text - 1},
@@ -282,7 +282,8 @@ att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const cha
     return p.status;
 }
 
-/* Is this a text file? A model has control characters near its beginning: lengths, and the scores of pieces. */
+/* Returns whether this is a text file. A model has control characters near its beginning: lengths, and the scores of
+ * pieces. */
 static bool is_text(const char *data, size_t bytes)
 {
     bool visible = false;

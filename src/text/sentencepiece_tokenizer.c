@@ -51,7 +51,7 @@ static const char *token(const att_tokenizer *t, int32_t id)
     return id >= 0 && id < t->size ? model_of(t)->piece[id].text : NULL;
 }
 
-/* No two pieces have the same text; of the special ones, and of bytes, the trie has none. */
+/* Finds a piece by its text, which is unique. The trie does not have special pieces and bytes. */
 static int32_t find(const att_tokenizer *t, const char *text, size_t bytes)
 {
     const att_sentencepiece *m = model_of(t);

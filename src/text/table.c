@@ -19,10 +19,10 @@ bool att_is_blank(att_byte_view text)
 
 /* ---- a field */
 
-/* A part of the block: of the record, from `at` on. */
+/* The rest of the record in the block, from `at` on. */
 typedef struct part {
     const char *at;   /* of the next field; NULL: none */
-    const char *stop; /* of the line, without its end */
+    const char *stop; /* end of the line, without line end characters */
     const char *next; /* line: the first character after its end */
 } part;
 
@@ -33,7 +33,7 @@ static bool find_line(const att_table *t, const char *from, part *p)
     const char *end = l->block + l->used, *feed = from < end ? memchr(from, '\n', (size_t)(end - from)) : NULL;
     p->stop = feed ? feed : end;
     p->next = feed ? feed + 1 : end;
-    while (p->stop > from && p->stop[-1] == '\r') /* two are written where "\r\n" became "\r\r\n" on Windows */
+    while (p->stop > from && p->stop[-1] == '\r') /* there may be two: Windows programs turn "\r\n" into "\r\r\n" */
         p->stop--;
     return feed || l->end;
 }
@@ -87,7 +87,7 @@ static parsed add_unquoted(att_table *t, const char *from, const char *stop)
     const size_t start = t->unquoted.count;
     if (!memchr(from, '"', (size_t)(stop - from)))
         return add_field(t, from, stop);
-    /* No more than the block is added to `unquoted` for a record, so that its fields do not move. */
+    /* A record adds at most the block to `unquoted`, so its fields do not move. */
     if (!t->unquoted.data && !att_bytes_reserve(&t->unquoted, ATT_TEXT_BLOCK))
         return NO_MEMORY;
     for (const char *quote; from < stop; from = quote + 2) {
@@ -100,15 +100,15 @@ static parsed add_unquoted(att_table *t, const char *from, const char *stop)
     return add_field(t, text, t->unquoted.data + t->unquoted.count);
 }
 
-/* Has a field of quotes tabs of a line and its end? Where tabs separate, the quotes are those of two texts then, as in
- * titles of songs, and what is between them are fields. */
+/* Returns whether a quoted field has tabs of its line and the line's end. If tabs separate fields, the quotes then
+ * belong to two texts, as in titles of songs, with fields between them. */
 static bool has_fields(const att_table *t, const char *from, const char *quote)
 {
     const size_t n = (size_t)(quote - from);
     return *t->separator == '\t' && memchr(from, '\n', n) && memchr(from, '\t', n);
 }
 
-/* Reads a field that begins with a quote, to which lines after the first may belong. */
+/* Reads a field that begins with a quote and may continue in further lines. */
 static parsed read_quoted(att_table *t, part *p)
 {
     const char *start = p->at + 1, *end = t->lines.block + t->lines.used, *quote = start;
@@ -143,8 +143,7 @@ static parsed read_field(att_table *t, part *p)
 
 /* ---- a record */
 
-/* Splits the record at the beginning of the rest of the block. A byte order mark before it is of a file that was joined
- * to another. */
+/* Splits the next record of the block. A byte order mark before it comes from a file that was appended to another. */
 static parsed parse(att_table *t)
 {
     const char *start = t->lines.block + t->lines.at;
@@ -180,7 +179,7 @@ static att_status split(att_table *t, parsed *result)
         const size_t rest = t->lines.used - t->lines.at;
         *result = rest || t->lines.end ? parse(t) : MORE;
         if (*result == MORE && rest > ATT_MAX_LINE && memchr(start, '\n', rest))
-            *result = UNENDED; /* a record is no longer than a line may be */
+            *result = UNENDED; /* a record may not be longer than a line */
         if (*result == MORE)
             e = att_text_lines_fill(&t->lines);
     }
@@ -199,7 +198,7 @@ static att_status refuse(const att_table *t, parsed result)
         "a field begins with a quote, and text follows its end; quotes in a field are doubled (RFC 4180)");
 }
 
-/* Moves to what follows the record, or after damage what follows its first line. */
+/* Moves past the record, or if it is damaged past its first line. */
 static void discard(att_table *t)
 {
     t->lines.at += t->bytes;
@@ -315,7 +314,7 @@ void att_table_sample(att_table *t, att_table_see *see, void *arg)
 
 typedef struct counted {
     int64_t first; /* fields of the first record */
-    bool same;     /* all have as many */
+    bool same;     /* all records have as many */
 } counted;
 
 static bool count_fields(const att_table *t, void *arg)
@@ -326,7 +325,7 @@ static bool count_fields(const att_table *t, void *arg)
     return c->same;
 }
 
-/* Is each comma of the line between two digits, as in 2,5? */
+/* Returns whether each comma of the line is between two digits, as in 2,5. */
 static bool has_decimal_commas(att_byte_view line)
 {
     for (size_t i = 0; i < line.bytes; i++)
@@ -336,7 +335,7 @@ static bool has_decimal_commas(att_byte_view line)
     return true;
 }
 
-/* "sep=;", as Excel writes it in a line before the table; NULL: it is none. */
+/* Returns the separator of a line such as "sep=;", which Excel writes before the table; NULL: it is not such a line. */
 static const char *named_separator(att_byte_view line, const char *const separators[3])
 {
     const char *const named[] = {"sep=\t", "sep=;", "sep=,"};
@@ -346,7 +345,8 @@ static const char *named_separator(att_byte_view line, const char *const separat
     return NULL;
 }
 
-/* Spaces after separators are none of the fields if all fields of the first record but the first begin with one. */
+/* Finds out whether spaces after separators belong to fields: they do not if all fields of the first record except the
+ * first begin with a space. */
 static att_status find_spaces(att_table *t)
 {
     const att_status e = att_table_peek(t);
@@ -354,11 +354,12 @@ static att_status find_spaces(att_table *t)
     for (int64_t i = 1; all && i < t->n; i++)
         all = t->field[i].bytes > 0 && *t->field[i].data == ' ';
     t->skip_spaces = all;
-    return t->damaged ? ATT_OK : e; /* which whoever reads it finds */
+    return t->damaged ? ATT_OK : e; /* reading it reports the damage */
 }
 
-/* The one of equal fields in all records: a tab before others; of a comma and a semicolon the comma, unless its are
- * those of numbers. Otherwise the one that makes the most fields of the first record. */
+/* Returns the separator that makes the same number of fields in all records. A tab takes precedence; between comma and
+ * semicolon it is the comma, unless its commas are those of numbers. Otherwise returns the one that makes the most
+ * fields of the first record. */
 static const char *choose_separator(att_table *t, att_byte_view line, const char *const separators[3])
 {
     enum { TAB, SEMICOLON, COMMA };

@@ -1,4 +1,4 @@
-/* Tables for callers outside of the library: fields as arrays, all of them UTF-8. */
+/* Tables for callers outside the library: all fields of a record as an array, checked to be UTF-8. */
 #include "text/not_utf8.h"
 #include "text/table.h"
 #include "text/utf8.h"
@@ -26,7 +26,7 @@ static att_status check(att_ctx *ctx, const att_table_options *o)
     return att_table_check_skip(ctx, o->skip_bad_lines);
 }
 
-/* path NULL: reads from `file`, which is called `name`. */
+/* Opens a table; path NULL: reads from `file`, which is called `name`. */
 static att_status new_table(att_ctx *ctx, const char *path, int file, const char *name,
                             const att_table_options *options, att_table **out)
 {

@@ -1,4 +1,4 @@
-/* Many texts at once: the context's threads tokenize them, each text as a call of its own. */
+/* Tokenizes many texts on the context's threads, each text as in a separate call. */
 #include "io/check_texts.h"
 #include "io/parallel_status.h"
 #include "text/tokenizer.h"
@@ -17,7 +17,8 @@ typedef struct batch {
     att_tokens *out; /* [n] */
 } batch;
 
-/* The first error ends a task; of several tasks the first one's counts, so it is that of the first text. */
+/* Tokenizes the texts of a task. Its first error ends it; the error of the first task counts, so it is that of the
+ * first text. */
 static att_status tokenize_some(void *arg, int task)
 {
     const batch *b = arg;

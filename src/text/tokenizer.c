@@ -58,7 +58,7 @@ void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t by
     }
 }
 
-/* Special tokens of a template. */
+/* Counts the special tokens of a template. */
 static int64_t special_tokens(const att_template *t)
 {
     int64_t n = 0;
@@ -91,7 +91,7 @@ static bool reserve(att_token_sink *s, int64_t more)
     return !e;
 }
 
-/* Offsets of tokens that stand for nothing in the text are [0, 0). special: they are put around a text. */
+/* Appends tokens that stand for nothing in the text: their offsets are [0, 0). special: they are put around a text. */
 static void append(att_token_sink *s, const int32_t *ids, int64_t n, bool special)
 {
     if (n == 0 || !reserve(s, n))
@@ -133,7 +133,7 @@ static att_status check_encode(const att_tokenizer *t, const att_tokenize_option
     return ATT_OK;
 }
 
-/* Where a text stands alone, by these options. */
+/* Returns the template of a text that stands alone, by these options. */
 static const att_template *template_of(const att_tokenizer *t, const att_tokenize_options *o)
 {
     static const att_template alone = {{ATT_TEXT_A}, {0}, 1};
@@ -146,7 +146,7 @@ att_status att_tokenize_options_read(const att_tokenizer *t, const att_tokenize_
     return s ? s : check_encode(t, out, special_tokens(template_of(t, out)));
 }
 
-/* Encodes a text alone, with at most `limit` tokens, after what the sink has. */
+/* Encodes a text without special tokens around it, with at most `limit` tokens, and appends it to the sink. */
 static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64_t limit)
 {
     s->limit = limit;
@@ -154,7 +154,7 @@ static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64
     s->t->kind->encode(s, bytes > 0 ? text : "", bytes);
 }
 
-/* Removes tokens of a text, which begin at `first`, so that `limit` are left in all. */
+/* Removes the first tokens of a text, which begins at `first`, so that `limit` tokens are left in all. */
 static void truncate_left(att_token_sink *s, int64_t first, int64_t limit)
 {
     att_tokens *t = &s->tokens;
@@ -225,7 +225,8 @@ att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t 
 
 /* ---- pairs */
 
-/* How many tokens of both texts are kept, of `room`: the longer one is cut first (longest_first of `transformers`). */
+/* Finds how many tokens of both texts are kept, of `room`: the longer one is truncated first (longest_first of
+ * `transformers`). */
 static void share_room(int64_t room, int64_t n[2])
 {
     const int shorter = n[0] > n[1];
@@ -239,7 +240,7 @@ static void share_room(int64_t room, int64_t n[2])
     }
 }
 
-/* The first n tokens of a text, or the last ones. */
+/* Returns the first n tokens of a text, or the last ones. */
 static att_tokens some_of(const att_tokens *all, int64_t n, bool last)
 {
     att_tokens some = *all;

@@ -8,7 +8,7 @@
 
 #define ATT_MAX_SPECIAL 16
 
-/* Where the texts stand among special tokens: "[CLS] A [SEP]". */
+/* The positions of texts among special tokens: "[CLS] A [SEP]". */
 typedef struct att_template {
     int32_t item[ATT_MAX_SPECIAL + 2]; /* [count]: a special token, or ATT_TEXT_A, ATT_TEXT_B */
     int32_t type[ATT_MAX_SPECIAL + 2]; /* [count]: the type id of its tokens */
@@ -17,10 +17,10 @@ typedef struct att_template {
 
 enum { ATT_TEXT_A = -1, ATT_TEXT_B = -2 };
 
-/* Appends an item; false: there are ATT_MAX_SPECIAL special tokens already, or more texts than two. */
+/* Appends an item; false: there would be more than ATT_MAX_SPECIAL special tokens or two texts. */
 bool att_template_add(att_template *t, int32_t item, int32_t type);
 
-/* Bytes [begin, end) of a text in which special tokens are text like any other. */
+/* Bytes [begin, end) of a text in which special tokens are plain text. */
 typedef struct att_literal {
     int64_t begin, end;
 } att_literal;
@@ -69,26 +69,26 @@ struct att_tokenizer {
     att_ctx *ctx;
     const att_tokenizer_kind *kind;
     int64_t size;              /* ids are in [0, size) */
-    bool truncate_left;        /* of a text that is too long, the end is kept */
-    att_template single, pair; /* count 0: the texts alone */
+    bool truncate_left;        /* a text that is too long loses its start */
+    att_template single, pair; /* count 0: texts without special tokens */
     att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
     int32_t special[ATT_TOKENS]; /* by att_token; ATT_NO_ID: none */
 };
 
-/* What a constructor begins with. */
+/* Makes the common part of a tokenizer, with which a constructor begins. */
 att_tokenizer att_tokenizer_empty(att_ctx *ctx, const att_tokenizer_kind *kind);
 
-/* Reads and checks the options of a text alone. */
+/* Reads and checks the options for a single text. */
 att_status att_tokenize_options_read(const att_tokenizer *t, const att_tokenize_options *opt,
                                      att_tokenize_options *out);
 
-/* As att_tokenize of a text [bytes] without the special tokens around it, where no special token of the text has bytes
- * in `literal`. Errors: a tokenizer that is not one of tokenizer.json. */
+/* Tokenizes text [bytes] as att_tokenize does, without special tokens around it. Special tokens that overlap `literal`
+ * are not recognized. Error: the tokenizer does not come from tokenizer.json. */
 att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
                                att_tokens *out);
 
 /* Constructors; *out is NULL on error. */
-/* From tokenizer.json, or from the older layouts vocab.txt, and vocab.json and merges.txt. */
+/* Opens tokenizer.json, or the older layouts vocab.txt, or vocab.json and merges.txt. */
 att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);

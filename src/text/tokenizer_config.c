@@ -1,5 +1,5 @@
-/* tokenizer_config.json beside tokenizer.json: what the classes of tokenizers in `transformers` change by it. It is
- * written into the settings of tokenizer.json, which are then read as usual. */
+/* Applies tokenizer_config.json to tokenizer.json, as the classes of tokenizers in `transformers` do: writes its
+ * changes into the settings of tokenizer.json, which are then read as usual. */
 #include "text/tokenizer_file.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ typedef struct change {
     const att_token_list *list; /* model.vocab; Unigram's is in root */
     att_trie_entry *added;      /* [n_added], sorted; id: the index in added_tokens */
     size_t n_added;
-    att_trie_entry *word; /* [words], sorted: tokens of the vocabulary, without id once they are added ones; NULL: none
-                           * was asked for */
+    att_trie_entry *word; /* [words], sorted: tokens of the vocabulary, without id once they are added tokens; NULL: not
+                           * needed yet */
     size_t words;
     int32_t next; /* the id of the next token that tokenizer.json lacks */
 } change;
@@ -52,7 +52,8 @@ static void index_added(change *c)
         qsort(c->added, c->n_added, sizeof *c->added, att_trie_order);
 }
 
-/* A new token gets the number of those of the vocabulary, or the id after the last added one if that is larger. */
+/* Sorts the words and finds the next id: the size of the vocabulary, or the id after the last added token if that is
+ * larger. */
 static void index_words(change *c)
 {
     const json_t *pieces = json_object_get(json_object_get(c->root, "model"), "vocab"), *item;
@@ -84,7 +85,7 @@ static void index_words(change *c)
 
 /* ---- added tokens */
 
-/* Is a flag of a token set? A special one is not normalized, unless the flag is set. */
+/* Returns whether a flag of a token is set. If the flag is missing, a special token is not normalized. */
 static bool flag_of(const json_t *token, const char *flag, bool special)
 {
     const json_t *value = json_object_get(token, flag);
@@ -100,8 +101,8 @@ static void set_flags(change *c, json_t *token, const json_t *from, bool special
         check_made(c, json_object_set_new(token, flags[i], json_boolean(flag_of(from, flags[i], special))) == 0);
 }
 
-/* A token that tokenizer.json does not have as an added one: `word` of the vocabulary, or NULL, a new one. `from` has
- * its flags, or NULL. */
+/* Adds a token that tokenizer.json does not have as an added one: `word` of the vocabulary, or NULL, a new one. `from`
+ * has its flags, or NULL. */
 static void add_token(change *c, const char *content, att_trie_entry *word, const json_t *from, bool special)
 {
     const int32_t id = word ? word->id : c->next++;
@@ -113,7 +114,7 @@ static void add_token(change *c, const char *content, att_trie_entry *word, cons
     check_made(c, json_array_append_new(added_tokens(c), token) == 0);
 }
 
-/* An item of "added_tokens_decoder": "49152": {"content": "<new>", "lstrip": false, ...} */
+/* An item of "added_tokens_decoder", such as "49152": {"content": "<new>", "lstrip": false, ...} */
 typedef struct decoder_item {
     int64_t id;
     const char *content;
@@ -126,7 +127,8 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The flags here count, as do tokens that tokenizer.json lacks, in the order of their ids. */
+/* Applies an item: its flags take precedence, and tokens that tokenizer.json lacks are added in the order of their
+ * ids. */
 static void apply_item(change *c, const decoder_item *item)
 {
     att_settings *s = &c->config;
@@ -178,8 +180,8 @@ static void read_decoder(change *c)
     att_free(s->ctx, items);
 }
 
-/* A token that the settings name, a text or an object, is a special one in the text, too. One that no vocabulary has is
- * left out: the model has no embedding of it. */
+/* Reads a token that the settings name, a text or an object: it becomes a special token in the text, too. A token that
+ * no vocabulary has is left out, because the model has no embedding of it. */
 static void read_named(change *c, const char *key, const json_t *value)
 {
     const char *content = value && !c->config.status ? att_token_content(&c->config, key, value) : "";
@@ -215,7 +217,7 @@ static void read_all_named(change *c)
 
 /* ---- a space before the text */
 
-/* A normalizer or pre-tokenizer that sets one; NULL: none. */
+/* Returns a normalizer or pre-tokenizer that sets a prefix space; NULL: none. */
 static json_t *find_prefix(json_t *step)
 {
     static const char *const types[] = {"ByteLevel", "Metaspace", "Prepend"};
@@ -242,7 +244,7 @@ static bool has_prefix(const json_t *step)
     return !strcmp(type, "Prepend") || json_is_true(json_object_get(step, "add_prefix_space"));
 }
 
-/* Which classes read "add_prefix_space"; a missing key means none for those of byte-level BPE. */
+/* The classes that read "add_prefix_space". For those of byte-level BPE a missing key means false. */
 static const struct {
     const char *class;
     bool bytes, in_sequence;
@@ -251,7 +253,7 @@ static const struct {
                       {"Qwen2Tokenizer", true, true},
                       {"LlamaTokenizer", false, false}};
 
-/* Is it `name`, or that and "Fast"? */
+/* Returns whether a class is `name`, with or without "Fast". */
 static bool is_class(const char *class, const char *name)
 {
     const size_t n = strlen(name);

@@ -15,8 +15,9 @@ static bool is_bert_class(att_settings *s, const char *folder)
     return false;
 }
 
-/* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. A class of
- * BERT's has its own value where a key is missing; PreTrainedTokenizerFast does not read them. */
+/* Checks that tokenizer_config.json agrees with settings that it repeats, because programs differ in which file they
+ * read. Classes of BERT have their own defaults of missing keys; PreTrainedTokenizerFast does not read these
+ * settings. */
 static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_settings *b)
 {
     att_settings s;

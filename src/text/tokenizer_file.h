@@ -10,12 +10,12 @@
 
 /* ---- vocabularies in files */
 
-/* Tokens and their ids, in [0, ATT_MAX_VOCABULARY); the texts belong to others. */
+/* Tokens and their ids, in [0, ATT_MAX_VOCABULARY); other objects own the texts. */
 typedef struct att_token_list {
     att_ctx *ctx;
     att_trie_entry *entry; /* [count] */
     size_t count, capacity;
-    double *score; /* [scores]: those of a list ["token", score] of tokenizer.json */
+    double *score; /* [scores]: scores of a list of ["token", score] of tokenizer.json */
     size_t scores, scores_capacity;
 } att_token_list;
 
@@ -23,20 +23,20 @@ att_status att_token_list_add(att_token_list *list, att_trie_entry entry);
 void att_token_list_free(att_token_list *list);
 /* Builds a vocabulary; duplicate tokens or ids are errors. Reserves space for the tokens and ids of `more`. */
 void att_token_list_fill(const att_token_list *list, const att_token_list *more, att_settings *s, att_vocabulary *v);
-/* Sets the added tokens that the vocabulary does not have; another id than its own is an error. */
+/* Sets the added tokens that the vocabulary does not have. Error: a token has another id there. */
 void att_token_list_set_added(const att_token_list *added, att_settings *s, att_vocabulary *v);
 /* Sorts the list, and builds a trie. */
 att_status att_token_list_trie(const att_token_list *list, att_trie *out);
-/* Is the id unused? If not, that is an error. */
+/* Checks that an id is unused. */
 bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes);
-/* Reads special_tokens_map.json of older folders, those without "added_tokens_decoder" in tokenizer_config.json, where
- * it counts first; as `transformers` does. An error is in `config`. */
+/* Reads special_tokens_map.json of older folders, which have no "added_tokens_decoder" in tokenizer_config.json. As in
+ * `transformers` it then takes precedence. `config` gets the error. */
 void att_special_tokens_map_read(att_settings *config, const char *folder, att_settings *map);
-/* The special token `key` of either; NULL: none. */
+/* Returns the special token `key` of either file; NULL: none. */
 const json_t *att_special_token_value(const att_settings *config, const att_settings *map, const char *key);
-/* The special token `key` as text, or else `otherwise`. */
+/* Returns the special token `key` as text, or else `otherwise`. */
 const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise);
-/* The token in setting `key`, a string or an object with "content". */
+/* Returns the token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);
 
 /* The class of the tokenizer, without "Fast": "tokenizer_class" of tokenizer_config.json, `config`, or of config.json,
@@ -53,20 +53,20 @@ att_class_name att_tokenizer_class(att_settings *config, const char *folder);
 extern const char *const att_special_keys[ATT_TOKENS];
 /* Writes the special token of a key, a text; false: out of memory. */
 bool att_config_write(json_t *root, const char *key, const json_t *value);
-/* Writes the special tokens of tokenizer_config.json or special_tokens_map.json, and clean_up_tokenization_spaces, if
- * it is true and the model WordPiece; an error is in `config`. */
+/* Writes the special tokens of tokenizer_config.json or special_tokens_map.json, and clean_up_tokenization_spaces if it
+ * is true and the model is WordPiece; `config` gets the error. */
 void att_config_copy(json_t *root, att_settings *config, const att_settings *map);
 
 /* ---- layouts; the returned settings, to be closed, are those of tokenizer.json without model.vocab */
 
-/* tokenizer.json (vocab_json.c); tokens are unescaped in place. */
+/* Reads tokenizer.json (vocab_json.c); tokens are unescaped in place. */
 att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_settings *settings);
-/* vocab.json: tokens only (vocab_json.c). */
+/* Reads vocab.json, which has only tokens (vocab_json.c). */
 att_status att_read_token_map(att_text_file *f, att_token_list *list);
-/* vocab.txt, one token per line with the line number (from 0) as id, tokenizer_config.json and optionally
+/* Reads vocab.txt, one token per line with the line number (from 0) as id, tokenizer_config.json and optionally
  * special_tokens_map.json (vocab_txt.c). */
 att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
-/* vocab.json, in f, and merges.txt, optionally tokenizer_config.json and special_tokens_map.json
+/* Reads vocab.json, in f, and merges.txt, optionally tokenizer_config.json and special_tokens_map.json
  * (pipeline/merges_file.c). */
 att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
 
@@ -79,22 +79,22 @@ att_status att_read_fairseq(const att_text_file *f, const char *folder, const at
  * `transformers` do: added tokens and their flags, special tokens that it names, add_prefix_space, and the steps that
  * a class makes itself. (tokenizer_config.c) */
 att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const att_token_list *list, json_t *root);
-/* Is a text that is too long cut on the left? "truncation_side" of tokenizer_config.json, or else "truncation" of
- * tokenizer.json (root or NULL). (tokenizer_config.c) */
+/* Finds out whether a text that is too long is truncated on the left: by "truncation_side" of tokenizer_config.json, or
+ * else "truncation" of tokenizer.json (root or NULL). (tokenizer_config.c) */
 att_status att_truncation_side(att_ctx *ctx, const char *folder, const json_t *root, bool *left);
 
-/* FOLDER in the one of these layouts that it has; the tokens are texts of f, to be freed after them.
+/* Reads a folder in any of these layouts; the tokens are texts of f, which must be freed after them.
  * (tokenizer_file.c) */
 att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
                                     att_settings *settings);
 
-/* The two texts of a merge, ["a", "b"] or "a b"; false: it is none. (pipeline/bpe_model.c) */
+/* Reads the two texts of a merge, ["a", "b"] or "a b"; false: it is not a merge. (pipeline/bpe_model.c) */
 bool att_split_merge(const json_t *merge, att_byte_view side[2]);
 
 /* ---- from these settings and tokens to a tokenizer (pipeline/pipeline.c) */
 
 att_status att_pipeline_read(att_settings *s, const att_token_list *list, att_tokenizer **out);
-/* The settings of BERT's normalizer, of a tokenizer that is BERT's; NULL: it is another. */
+/* Returns the settings of BERT's normalizer if the tokenizer is BERT's; otherwise NULL. */
 const att_bert_settings *att_pipeline_bert(const att_tokenizer *t);
 
 #endif

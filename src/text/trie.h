@@ -29,15 +29,15 @@ typedef struct att_trie {
     uint32_t size;
 } att_trie;
 
-/* From entries [n], sorted by att_trie_order; of entries with equal texts the last counts. After an error nothing needs
- * to be freed. */
+/* Builds a trie of entries [n], sorted by att_trie_order; of entries with equal texts the last counts. After an error
+ * nothing needs to be freed. */
 att_status att_trie_init(att_trie *t, att_ctx *ctx, const att_trie_entry *entries, size_t n);
 void att_trie_free(att_trie *t);
 
-/* The id of the longest text at the start of s [bytes], and its length; ATT_NO_ID and 0: none. */
+/* Returns the id of the longest text at the start of s [bytes], and its length; ATT_NO_ID and 0: none. */
 int32_t att_trie_longest(const att_trie *t, const char *s, size_t bytes, size_t *length);
 
-/* The child of node `at` for a byte; 0 (the root's index): none. */
+/* Returns the child of node `at` for a byte; 0 (the root's index): none. */
 static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
 {
     const uint8_t wanted = (uint8_t)byte;
@@ -49,7 +49,7 @@ static inline uint32_t att_trie_step(const att_trie *t, uint32_t at, char byte)
     }
     return count && t->node[low].byte == wanted ? low : 0;
 }
-/* The node that text s [bytes] leads to from node `at`; 0: none. */
+/* Returns the node that text s [bytes] leads to from node `at`; 0: none. */
 static inline uint32_t att_trie_walk(const att_trie *t, uint32_t at, const char *s, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)

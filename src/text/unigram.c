@@ -18,7 +18,7 @@ static void update(path_node *w, size_t from, float score, int32_t id)
         *w = (path_node){from, score, id};
 }
 
-/* User-defined pieces win over others: their score is positive and grows with their length. */
+/* Returns a piece's score. User-defined pieces win over others: their score is positive and grows with their length. */
 static float score_of(const att_piece *p)
 {
     return p->type == ATT_PIECE_USER ? (float)(0.1 * (double)p->bytes - 0.1) : p->score;

@@ -1,4 +1,4 @@
-/* UTF-8, besides att_utf8_decode, att_utf8_encode and att_utf8_valid. */
+/* Functions for UTF-8 in addition to the public ones. */
 #ifndef ATT_UTF8_H
 #define ATT_UTF8_H
 
@@ -6,7 +6,7 @@
 
 #define ATT_REPLACEMENT 0xFFFDu
 
-/* How many of the first bytes of s [bytes] are valid UTF-8. */
+/* Returns how many of the first bytes of s [bytes] are valid UTF-8. */
 size_t att_utf8_prefix(const char *s, size_t bytes);
 
 #endif

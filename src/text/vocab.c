@@ -17,7 +17,7 @@ struct att_vocab {
     att_vocab_options options; /* its symbols are not used after att_vocab_new */
     att_bytes meta;            /* special pieces and settings, as a model file */
     int64_t n_meta;
-    att_sentencepiece model; /* the same, opened: it normalizes text */
+    att_sentencepiece model; /* `meta` as an opened model: it normalizes text */
     att_trie special;        /* special pieces, which separate words */
     att_bytes texts, words;  /* words: att_word[] */
     att_hash_table by_text;  /* words */
@@ -286,7 +286,7 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
     return different;
 }
 
-/* How many of c [different], sorted by count, become pieces. */
+/* Returns how many of c [different], sorted by count, become pieces. */
 static int64_t characters_that_become_pieces(const att_vocab_options *o, const character *c, int64_t different,
                                              int64_t all)
 {
@@ -343,7 +343,7 @@ static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64
 
 /* ---- learning and writing */
 
-/* Merged pieces in the order of learning, then characters, like the `sentencepiece` package. */
+/* Writes merged pieces in the order of learning, then characters, like the `sentencepiece` package. */
 static att_status write_model(att_vocab *v, const att_vocabulary *symbols, int64_t n_characters, int64_t n)
 {
     enum { TRAINER = 2, SIZE = 4 };

@@ -54,7 +54,7 @@ static int32_t parse_unicode(cursor *c)
     return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
-/* Parses an escape; c->json.at is after the backslash; the character or -1. */
+/* Parses an escape; c->json.at is after the backslash. Returns the character or -1. */
 static int32_t parse_escape(cursor *c)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -125,7 +125,7 @@ static att_status read_rest(const att_text_file *f, size_t begin, size_t end, at
     return settings->status;
 }
 
-/* {"token": id, ...} after its opening brace */
+/* Parses {"token": id, ...} after its opening brace. */
 static att_status parse_tokens(cursor *c, att_token_list *list)
 {
     if (att_json_accept(&c->json, '}'))
@@ -139,7 +139,7 @@ static att_status parse_tokens(cursor *c, att_token_list *list)
     return att_json_accept(&c->json, '}') ? ATT_OK : bad(c, "the vocabulary is not closed");
 }
 
-/* [["token", score], ...] after its opening bracket: the scores. What else is wrong there, jansson finds. */
+/* Parses the scores of [["token", score], ...] after its opening bracket; jansson finds other errors in it. */
 static att_status parse_scores(att_json_scan *c, att_token_list *list)
 {
     double x;

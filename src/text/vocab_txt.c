@@ -131,7 +131,7 @@ static void read_special_tokens(layout *l)
         add_token(l, att_token_content(&l->config, "additional_special_tokens", json_array_get(more, i)), false);
 }
 
-/* The arguments of the constructor of BertTokenizer, with its defaults. */
+/* Makes the arguments of the constructor of BertTokenizer, with its defaults. */
 static void make_root(layout *l)
 {
     const bool lower = att_settings_bool(&l->config, "do_lower_case", true);

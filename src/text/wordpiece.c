@@ -35,7 +35,8 @@ att_byte_view att_vocabulary_view(const att_vocabulary *v, int64_t id)
     return (att_byte_view){text, text ? v->tokens[id].bytes : 0};
 }
 
-/* The slot of the token `head` followed by `tail`, with its hash, or the free slot for it; NULL: too many probes. */
+/* Returns the slot of the token `head` followed by `tail`, with its hash, or the free slot for it; NULL: too many
+ * probes. */
 static att_hash_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
                                 const char *tail, size_t tail_bytes)
 {
@@ -84,7 +85,7 @@ bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t
     return true;
 }
 
-/* The longest token at the start of word [bytes], and its length. All prefixes are hashed in one pass. */
+/* Returns the longest token at the start of word [bytes], and its length. All prefixes are hashed in one pass. */
 static int32_t longest_piece(const att_vocabulary *v, const char *prefix, size_t prefix_bytes, const char *word,
                              size_t bytes, size_t *length)
 {

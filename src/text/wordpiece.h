@@ -23,7 +23,7 @@ typedef struct att_vocabulary {
     char *text;                   /* [used]: all tokens, each followed by a zero byte */
     size_t used;
     att_hash_table ids;          /* each token is in one of the first ATT_MAX_PROBES slots of its hash */
-    size_t longest;              /* maximum length of a token, in bytes */
+    size_t longest;              /* bytes of the longest token */
     char prefix[ATT_MAX_PREFIX]; /* of tokens inside a word: "##" */
     size_t prefix_bytes;
     int32_t unknown; /* token of words that cannot be segmented */
@@ -38,14 +38,14 @@ void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t
 /* Sets the token of an unused id, which WordPiece matches; the token must be new. False: too many hash collisions (a
  * vocabulary made to slow down searches). */
 bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
-/* The token of an id, zero-terminated; NULL: none. */
+/* Returns the token of an id, zero-terminated; NULL: none. */
 const char *att_vocabulary_get(const att_vocabulary *v, int64_t id);
-/* The token of an id, which may have zero bytes; data NULL: none. */
+/* Returns the token of an id, which may have zero bytes; data NULL: none. */
 att_byte_view att_vocabulary_view(const att_vocabulary *v, int64_t id);
-/* The id of an added token, else ATT_NO_TOKEN. */
+/* Returns the id of a token, or ATT_NO_TOKEN. */
 int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes);
 
-/* Is the text a token, at the start of a word or inside one? */
+/* Returns whether the text is a token, at the start of a word or inside one. */
 bool att_wordpiece_has(const att_vocabulary *v, const char *text, size_t bytes);
 
 /* Segments word [bytes], UTF-8 of at most ATT_MAX_WORD characters, into ids [at most bytes]; returns their number. */

@@ -166,7 +166,7 @@ static inline bool att_training_is_buffer(const att_training *t, const char *nam
 {
     return t->kind->buffers && strstr(name, t->kind->buffers);
 }
-/* The number of elements of all parameters that learn */
+/* Returns the number of elements of all parameters that learn. */
 int64_t att_training_count(const att_training *t);
 
 /* ---- gradients (training_gradients.c) */
@@ -186,10 +186,11 @@ att_status att_training_skip_batches(att_training *t);
 void att_training_zero_gradients(att_training *t);
 /* Clears all gradients and restores the position. */
 void att_training_undo(att_training *t, att_training_position was);
-/* The error that a shard's loss, or else the norm of the gradients, is not finite: repeats the step, with the same
- * bits, on a tape with detect_anomaly. Call att_training_undo before and after it. */
+/* Returns the error that a shard's loss, or else the norm of the gradients, is not finite: repeats the step, with the
+ * same bits, on a tape with detect_anomaly. Call att_training_undo before and after it. */
 att_status att_training_find_cause(att_training *t, int64_t shard, double loss, double norm);
-/* The gradients of a shard of the next step's batches in t->gradients, zeros after an error. The position stays. */
+/* Computes the gradients of a shard of the next step's batches in t->gradients, zeros after an error. The position
+ * stays. */
 att_status att_training_shard(att_training *t, int64_t shard, att_training_part *sum);
 
 /* Do checkpoints have parameter i? Others are frozen, and the same whenever the training is opened. */
@@ -197,7 +198,7 @@ static inline bool att_training_is_saved(const att_training *t, int64_t i, const
 {
     return att_training_learns(t, i) || att_training_is_buffer(t, name);
 }
-/* How the model of a training in a folder is opened */
+/* Returns how the model of a training in a folder is opened. */
 static inline att_trainable_options att_training_trainable(const att_training_base *b)
 {
     return (att_trainable_options){

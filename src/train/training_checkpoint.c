@@ -62,7 +62,7 @@ static bool read_bits(const att_field *f, const char *text, uint64_t *bits)
     return *text && !*end && !strcmp(text, fact_text(&is, again));
 }
 
-/* The value in readable form, for messages. */
+/* Returns the value in readable form, for messages. */
 static const char *show_field(const att_field *f, const char *text, char shown[64])
 {
     uint64_t bits;

@@ -120,7 +120,7 @@ static int ascending(const void *a, const void *b)
     return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : y->pause - x->pause;
 }
 
-/* All checkpoints, ascending; to be freed on ATT_OK. */
+/* Lists all checkpoints, ascending; to be freed on ATT_OK. */
 static att_status list_saved(const att_run *run, saved_list *l)
 {
     *l = (saved_list){0};

@@ -70,13 +70,14 @@ void att_run_close(att_run *run); /* removes the lock; NULL is allowed */
 void att_run_discard(att_run *run, const char *const *names);
 
 enum { ATT_RUN_NEWEST = -1, ATT_NO_CHECKPOINT = -1 };
-/* The steps of all checkpoints, ascending: steps [n], free with att_free. A pause counts only if it is the newest. */
+/* Lists the steps of all checkpoints, ascending: steps [n], free with att_free. A pause counts only if it is the
+ * newest. */
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
-/* The step of the newest one, or ATT_NO_CHECKPOINT. */
+/* Finds the step of the newest one, or ATT_NO_CHECKPOINT. */
 att_status att_run_newest(const att_run *run, int64_t *step);
-/* The path of a step's checkpoint. */
+/* Writes the path of a step's checkpoint. */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
-/* The path that a checkpoint of a step is saved to. */
+/* Writes the path that a checkpoint of a step is saved to. */
 att_status att_run_new_path(const att_run *run, int64_t step, bool pause, char path[ATT_MAX_PATH]);
 /* Opens it, for averaging. Errors: not a regular file; damaged. */
 att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out);

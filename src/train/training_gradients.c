@@ -66,7 +66,7 @@ void att_training_undo(att_training *t, att_training_position was)
 
 /* ---- gradients */
 
-/* The first row of a shard of n */
+/* Returns the first row of a shard of n. */
 static int64_t first_row(const att_training *t, int64_t n, int64_t shard) { return n * shard / t->options->shards; }
 
 /* What is asked for after `part` of a step's batches of a shard, if shards are asked for as in the step before;
@@ -155,7 +155,7 @@ static att_status make_buffer(att_training *t)
     return e;
 }
 
-/* The absolute value of the first number of x [n] that is not finite; 0: all are */
+/* Returns the absolute value of the first number of x [n] that is not finite; 0: all are. */
 static double find_not_finite(int64_t n, const float *x)
 {
     int64_t bad = 0;

@@ -104,7 +104,7 @@ static bool is_own(const att_training *t, const char *name)
     return t->kind->own && !strncmp(name, t->kind->own, strlen(t->kind->own));
 }
 
-/* The name of parameter i, or "" if it is not the model's. */
+/* Returns the name of parameter i, or "" if it is not the model's. */
 static const char *name_at(const void *training, int64_t i)
 {
     const att_training *t = training;

@@ -47,7 +47,7 @@ static void add_evaluation(att_training *t, att_fields *fields)
         fields->field[i].optional = optional;
 }
 
-/* The position, which is loaded, and the settings that change results. */
+/* Adds the position, which is loaded, and the settings that change results. */
 static void add_fields(att_training *t, att_fields *fields)
 {
     const att_training_options *o = t->options;

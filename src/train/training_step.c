@@ -109,8 +109,8 @@ static att_status make_pending(att_training *t)
     return t->pending ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* The sum of all shards in t->gradients, by the tree of att_training_gradients: a sum waits until its neighbor is
- * there. */
+/* Computes the sum of all shards in t->gradients, by the tree of att_training_gradients: a sum waits until its neighbor
+ * is there. */
 static att_status sum_shards(att_training *t, att_training_part *sum)
 {
     const int64_t n = att_training_count(t), last = t->options->shards - 1;

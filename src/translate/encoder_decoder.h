@@ -56,18 +56,18 @@ static inline att_var *att_encoder_decoder_prepare(att_tape *t, const void *mode
     return a->output(t, m, a->decode(t, m, &p, &id, &none, &none));
 }
 
-/* The input of the output layer for each target token given the tokens before it. All fields of pairs and options are
- * given. */
+/* Computes the input of the output layer for each target token given the tokens before it. All fields of pairs and
+ * options are given. */
 att_var *att_encoder_decoder_states(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
                                     const att_loss_options *options);
 
 /* Opens a model for inference, by "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_encoder_decoder **out);
-/* A new model for training, randomly initialized, for a joint vocabulary as above: by default a Transformer of 3 + 3
- * layers of 256, modified by `settings` (JSON, as in config.json) and by those in the file `path`; each may be NULL.
- * Errors name the file and the setting: unknown, in conflict with the settings or the vocabulary, or an invalid value.
- * vocabulary 0 and out NULL: only checks what does not depend on the vocabulary. */
+/* Makes a new model for training, randomly initialized, for a joint vocabulary as above: by default a Transformer of
+ * 3 + 3 layers of 256, modified by `settings` (JSON, as in config.json) and by those in the file `path`; each may be
+ * NULL. Errors name the file and the setting: unknown, in conflict with the settings or the vocabulary, or an invalid
+ * value. vocabulary 0 and out NULL: only checks what does not depend on the vocabulary. */
 att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const char *path, int64_t vocabulary,
                                    uint64_t seed, att_encoder_decoder **out);
 /* Writes FOLDER/config.json and FOLDER/generation_config.json; creates the folder if necessary. */

@@ -23,7 +23,7 @@ typedef struct att_marian_config {
 
 /* From settings in the format of config.json. Errors name the file, the setting and its value. */
 void att_marian_config_read(att_settings *s, att_marian_config *c);
-/* A Transformer of 3 + 3 layers of 256 for a joint vocabulary whose last token is <pad>. */
+/* Returns a Transformer of 3 + 3 layers of 256 for a joint vocabulary whose last token is <pad>. */
 att_marian_config att_marian_config_default(int64_t vocabulary);
 /* As JSON in the format of config.json; NULL: out of memory. */
 json_t *att_marian_config_json(const att_marian_config *c);

@@ -42,7 +42,7 @@ static inline const att_text_pair *att_pair_at(const att_parallel_corpus *s, int
 /* Tokenizes a line of file `side`. */
 att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_text_line *l, att_tokens *out);
 
-/* An error: the files have different numbers of lines. */
+/* Returns an error: the files have different numbers of lines. */
 att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lines, const char *target,
                             int64_t target_lines);
 

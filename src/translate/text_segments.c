@@ -27,7 +27,7 @@ static int rank(uint32_t before, uint32_t after)
     return is_space(after) ? 2 : 1;
 }
 
-/* The best split point in the middle half of a text, nearest to the middle; 0: none. */
+/* Returns the best split point in the middle half of a text, nearest to the middle; 0: none. */
 static size_t find_split(const char *text, size_t bytes)
 {
     size_t best = 0, distance = 0;
@@ -66,7 +66,7 @@ static att_status add_segment(att_text_segments *p, int64_t number, int32_t code
     return e;
 }
 
-/* The language code at the start of tokens. */
+/* Returns the language code at the start of tokens. */
 static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
 {
     const char *first = tokens->count > 0 ? att_tokenizer_token(p->tokenizer, tokens->ids[0]) : NULL;

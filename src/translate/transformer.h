@@ -7,7 +7,8 @@
 
 extern const att_architecture att_transformer_architecture;
 
-/* A new model for training, randomly initialized. Errors: ctx, config or out is NULL; those of its config.json. */
+/* Makes a new model for training, randomly initialized. Errors: ctx, config or out is NULL; those of its
+ * config.json. */
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);
 
 #endif

@@ -31,7 +31,7 @@ static void split_batches(const att_parallel_corpus *s, att_epoch *e, int64_t be
     }
 }
 
-/* Number of pairs in a window; all if there are fewer. */
+/* Returns the number of pairs in a window; all if there are fewer. */
 static int64_t window_of(const att_parallel_corpus *s, int64_t batch_tokens)
 {
     const int64_t mean = s->target_tokens / s->n + 1, pairs = batch_tokens / mean;

@@ -109,7 +109,7 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_nn_params_at(att_encoder_decoder_params(((const translation *)self)->model), i, name);
 }
 
-/* The embedding of <pad> is frozen at 0: other implementations start decoding with a zero vector. */
+/* Freezes the embedding of <pad> at 0: other implementations start decoding with a zero vector. */
 static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
 {
     const int64_t *pad = &((const translation *)self)->model->info.pad;

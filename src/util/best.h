@@ -11,7 +11,7 @@ static inline bool att_is_better(att_top_column a, att_top_column b)
     return a.value > b.value || (a.value == b.value && a.column < b.column);
 }
 
-/* A heap of the k best, whose first is the worst. It begins with k times one that all others are better than. */
+/* Begins a heap of the k best, whose first is the worst, with k values that are worse than all others. */
 static inline void att_best_begin(att_top_column *best, int64_t k)
 {
     for (int64_t i = 0; i < k; i++)

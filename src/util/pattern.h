@@ -103,7 +103,7 @@ static inline void att_pattern_compare(att_pattern_best *b, const char *pattern,
     }
 }
 
-/* The error of a pattern that matches none of n names; name(user, i) is one of them. */
+/* Returns the error of a pattern that matches none of n names; name(user, i) is one of them. */
 static inline att_status att_pattern_fail(att_ctx *ctx, const char *pattern, int64_t n,
                                           const char *(*name)(const void *user, int64_t i), const void *user)
 {

@@ -20,7 +20,7 @@ static inline att_shape att_shape_show(int rank, const int64_t *dim)
     snprintf(s.text + n, sizeof s.text - (size_t)n, "]");
     return s;
 }
-/* Number of elements */
+/* Returns the number of elements. */
 static inline int64_t att_elements(const att_tensor *x)
 {
     int64_t n = 1;

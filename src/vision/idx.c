@@ -9,7 +9,7 @@ enum { UNSIGNED_BYTE = 8, MAX_DIMENSIONS = 3, MAX_SIDE = 1 << 15 };
 
 static const char *const prefixes[] = {[ATT_IMAGE_SPLIT_TRAIN] = "train", [ATT_IMAGE_SPLIT_TEST] = "t10k"};
 
-/* The name of a file of the folder, packed if only that exists. */
+/* Finds the name of a file of the folder: the packed one if only that exists. */
 static void file_name(const char *folder, att_image_split split, const char *rest, char name[64])
 {
     const int plain = snprintf(name, 64, "%s-%s", prefixes[split], rest);

@@ -35,7 +35,7 @@ struct att_image_batches {
 
 /* ---- random changes */
 
-/* A random number from 0 to n - 1 of a word. */
+/* Returns a random number from 0 to n - 1 of a word. */
 static int64_t below(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 
 /* Pads the image by zeros, crops it, which is a shift, and flips it. */

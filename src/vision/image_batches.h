@@ -54,7 +54,7 @@ att_status att_image_batches_get(att_image_batches *b, const att_image_choice *n
 
 /* The smallest alpha: of much smaller ones 1 / alpha is infinite. All shares are near 0 or 1 already. */
 #define ATT_MIN_MIXUP 1e-3
-/* A share from the beta distribution with both parameters alpha >= ATT_MIN_MIXUP, of a seed's batch. */
+/* Returns a share from the beta distribution with both parameters alpha >= ATT_MIN_MIXUP, of a seed's batch. */
 double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
 
 #endif

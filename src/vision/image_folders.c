@@ -211,7 +211,7 @@ static att_status has_parts(att_ctx *ctx, const char *folder, bool *has)
     return e;
 }
 
-/* The folder of a split, which is a part of this one if it has parts. */
+/* Finds the folder of a split, which is a part of this one if it has parts. */
 static att_status find_part(att_ctx *ctx, const char *folder, att_image_split split, char path[ATT_MAX_PATH])
 {
     const bool test = split == ATT_IMAGE_SPLIT_TEST;

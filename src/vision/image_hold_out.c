@@ -47,7 +47,7 @@ static att_status append(const att_image_set *s, int64_t i, att_image_set *to)
     return ATT_OK;
 }
 
-/* A set with the labels of s and room for n images. */
+/* Makes a set with the labels of s and room for n images. */
 static att_status make_like(const att_image_set *s, int64_t n, att_image_set **out)
 {
     att_image_set *x = att_calloc(s->ctx, 1, sizeof *x);

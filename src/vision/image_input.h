@@ -18,9 +18,9 @@ typedef struct att_image_source {
 } att_image_source;
 att_image_source att_image_source_of_set(const att_image_set *set);
 
-/* The input of a model. folder: of the pre-trained model whose preprocessing is used; NULL: images are resized to the
- * model's, bilinear, and mean and deviation are 0.5, as in ViTImageProcessor. Errors: preprocessing that does not fit
- * the model. Free *out. */
+/* Makes the input of a model. folder: of the pre-trained model whose preprocessing is used; NULL: images are resized to
+ * the model's, bilinear, and mean and deviation are 0.5, as in ViTImageProcessor. Errors: preprocessing that does not
+ * fit the model. Free *out. */
 att_status att_image_input_make(att_ctx *ctx, const att_vit *m, const char *folder, att_image_input *out);
 /* Makes the input of a model without a folder, whose images are [height, width] with 1 or 3 channels. */
 att_status att_image_input_of_size(att_ctx *ctx, const int64_t size[2], int64_t channels, att_image_input *out);
@@ -30,7 +30,7 @@ att_status att_image_input_read(const att_image_input *in, const att_image_sourc
 /* Images first to first + n - 1 -> pixels [n, height, width, channels], normalized; by all threads. */
 att_status att_image_input_pixels(const att_image_input *in, const att_image_source *from, int64_t first, int64_t n,
                                   float *pixels);
-/* The number of values of an image. */
+/* Returns the number of values of an image. */
 static inline int64_t att_image_input_values(const att_image_input *in)
 {
     return in->info.height * in->info.width * in->info.channels;

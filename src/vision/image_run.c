@@ -19,7 +19,7 @@ static att_status preprocess(void *arg, int i)
     return att_image_processor_apply(b->processor, &b->images[i], b->x + i * b->pixels);
 }
 
-/* The first n images of b -> out [n, width] */
+/* Computes the first n images of b -> out [n, width] */
 static att_status run_batch(const att_image_run *r, att_tape *t, batch *b, int64_t n, float *out)
 {
     const att_image_processor_info *p = &b->input;

@@ -18,7 +18,7 @@ typedef struct att_image_run {
 
 /* images [n] -> out [n, width] */
 att_status att_image_run_all(const att_image_run *r, int64_t n, const att_image *images, float *out);
-/* The result of one image, as a variable. */
+/* Computes the result of one image, as a variable. */
 att_var *att_image_run_one(att_tape *t, const att_image_run *r, const att_image *image);
 
 #endif

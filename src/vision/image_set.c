@@ -92,7 +92,7 @@ static att_status number_classes(att_image_set *s)
     return e;
 }
 
-/* The index of a name in labels [n], or n. */
+/* Returns the index of a name in labels [n], or n. */
 static int64_t find_label(const char *name, const char *const *labels, int64_t n)
 {
     int64_t i = 0;
@@ -119,7 +119,7 @@ static att_status reorder(att_image_set *s, const char *path, const char *const 
     return e;
 }
 
-/* The caller's labels [n] instead of the set's own names, if it has some. */
+/* Uses the caller's labels [n] instead of the set's own names, if it has some. */
 static att_status relabel(att_image_set *s, const char *path, const char *const *labels, int64_t n)
 {
     att_status e = s->labels.n ? reorder(s, path, labels, n) : ATT_OK;

@@ -33,7 +33,7 @@ static inline void att_image_set_count_training(const att_image_set *s, int chan
     atomic_fetch_add(&((att_image_set *)(uintptr_t)s)->trainings, change);
 }
 
-/* The number of images of `images` that out [images] leaves in -> *n; fails if it leaves out all. */
+/* Counts the number of images of `images` that out [images] leaves in -> *n; fails if it leaves out all. */
 att_status att_count_left(att_ctx *ctx, const bool *out, int64_t images, int64_t *n);
 
 /* An open file with data, plain or packed by gzip. */

@@ -54,7 +54,7 @@ static att_var *output(const void *self, att_tape *t, att_var *x)
     return att_vit_output(t, p->vit, x);
 }
 
-/* The tokens of an image, and what the model makes of them */
+/* Returns the tokens of an image, and what the model makes of them. */
 static att_trace_info info_of(const att_image_model *m, const att_image_processor_info *input, const att_vit_info *v)
 {
     const int64_t rows = input->height / v->patch[0], columns = input->width / v->patch[1];

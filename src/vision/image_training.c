@@ -92,7 +92,7 @@ static att_status name_classes(image_data *t)
     return t->labels ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* A checksum of labels, classes, and pixels or names of files. */
+/* Computes a checksum of labels, classes, and pixels or names of files. */
 static void sum_images(image_data *t)
 {
     const att_image_set *s = t->options.images;
@@ -110,7 +110,7 @@ static void sum_images(image_data *t)
     t->images = sum;
 }
 
-/* What depends on the model's input. */
+/* Prepares what depends on the model's input. */
 static att_status check_sizes(const image_data *t)
 {
     const att_image_processor_info *in = &t->input.info;
@@ -181,7 +181,7 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-/* The loss of a mixture of images is that of both classes, by their shares (Zhang et al. 2018). */
+/* Computes the loss of a mixture of images from those of both classes, by their shares (Zhang et al. 2018). */
 static att_var *mixture_loss(att_tape *tape, const image_data *t, const att_image_batch *b, att_var *logits)
 {
     const att_cross_entropy_options sum = {
@@ -343,7 +343,7 @@ typedef struct correct {
     float *pixels;    /* [batch, height, width, channels] */
 } correct;
 
-/* The class of the largest of x [n]; -1: they are not finite */
+/* Returns the class of the largest of x [n]; -1: they are not finite. */
 static int64_t answer(const float *x, int64_t n)
 {
     int64_t best = 0;

@@ -15,7 +15,7 @@
 
 /* ---- open */
 
-/* The patch matrix, or the convolutions of the stem */
+/* Makes the patch matrix, or the convolutions of the stem. */
 static void build_patches(att_vit *m)
 {
     const att_vit_config *c = &m->config;
@@ -49,7 +49,7 @@ static att_param *rows(att_vit *m, const char *name, int64_t n)
     return p;
 }
 
-/* What comes before and is added to the patches */
+/* Makes the tokens before the patches, and what is added to the patches. */
 static void build_tokens(att_vit *m)
 {
     const att_vit_config *c = &m->config;
@@ -235,7 +235,8 @@ static att_var *grid_positions(att_tape *t, const att_vit *m, att_var *position,
     return att_reshape(t, x, 2, (const int64_t[]){rows * columns, i->hidden});
 }
 
-/* The tokens before the patches, the first ones with positions, once for each of n images -> [n, prefix, hidden] */
+/* Computes the tokens before the patches, the first ones with positions, once for each of n images -> [n, prefix,
+ * hidden] */
 static att_var *prefix(att_tape *t, const att_vit *m, att_var *position, int64_t n)
 {
     const int64_t count = m->config.info.prefix, positioned = m->config.positioned;
@@ -304,7 +305,7 @@ static att_var *layers(att_tape *t, const att_vit *m, att_scope s, att_var *x, c
     return x;
 }
 
-/* What follows the last layer, where that is before pooling */
+/* Applies what follows the last layer, where that is before pooling. */
 static att_var *last_norm(att_tape *t, const att_vit *m, att_var *x)
 {
     return m->norm && !m->config.pooled_norm ? att_nn_norm_apply(t, m->norm, x) : x;
@@ -354,7 +355,7 @@ static att_var *token(att_tape *t, const att_vit *m, att_var *x, int64_t i)
     return att_reshape(t, att_slice(t, x, 1, i, 1), 2, (const int64_t[]){-1, m->config.info.hidden});
 }
 
-/* The mean of all patches: x [n, tokens, hidden] -> [n, hidden] */
+/* Computes the mean of all patches: x [n, tokens, hidden] -> [n, hidden] */
 static att_var *mean(att_tape *t, const att_vit *m, att_var *x)
 {
     const int64_t first = m->config.info.prefix;
@@ -371,7 +372,7 @@ static att_var *features(att_tape *t, const att_vit *m, att_var *x)
     return m->norm && m->config.pooled_norm ? att_nn_norm_apply(t, m->norm, y) : y;
 }
 
-/* The logits of x [n, tokens, hidden] after the last norm */
+/* Computes the logits of x [n, tokens, hidden] after the last norm. */
 static att_var *classify(att_tape *t, const att_vit *m, att_var *x)
 {
     att_var *y = att_nn_linear_apply(t, m->head, features(t, m, x), ATT_ACTIVATION_IDENTITY, NULL);

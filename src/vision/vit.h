@@ -20,14 +20,14 @@ struct att_vit {
 };
 
 extern const att_model_kind *const att_vit_kinds[]; /* one for all types of "model_type", and NULL */
-/* The kind of model that these settings are of, by "model_type", or "architecture" of timm's folders; NULL: they have
- * failed. (vit_kinds.c) */
+/* Returns the kind of model that these settings are of, by "model_type", or "architecture" of timm's folders; NULL:
+ * they have failed. (vit_kinds.c) */
 const att_model_kind *att_vit_kind_of(att_settings *s);
 /* The `build` of all kinds */
 att_status att_vit_build(att_model *base);
 /* and their `prepare` */
 att_var *att_vit_prepare(att_tape *t, const void *model);
-/* A new model of settings. out NULL: only checks them. */
+/* Makes a new model of settings. out NULL: only checks them. */
 att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **out);
 /* Names and layout of parameters in the file that att_vit_write makes; NULL: it cannot write this model. */
 att_parameter_naming att_vit_naming(const att_vit *m);
@@ -36,8 +36,8 @@ void att_vit_init_positions(att_vit *m);
 
 /* Adds the layers to a pass for a trace, whose info has the number of tokens. */
 void att_vit_trace(const att_vit *m, att_trace_pass *pass);
-/* What the model makes of the hidden states x [tokens, hidden] of the last layer, of one image: logits, or without a
- * classifier what att_vit_features has. */
+/* Computes what the model makes of the hidden states x [tokens, hidden] of the last layer, of one image: logits, or
+ * without a classifier what att_vit_features has. */
 att_var *att_vit_output(att_tape *t, const att_vit *m, att_var *x);
 
 /* Is the result of a folder's preprocessing what the model has? (image_model.c) */
@@ -45,7 +45,7 @@ att_status att_vit_check_input(const att_vit *m, const att_image_processor_info 
 
 /* ---- names of classes (vit_labels.c) */
 
-/* The names of n classes in FOLDER/config.json, "7" where class 7 has none -> *out [n], to be freed. */
+/* Reads the names of n classes in FOLDER/config.json, "7" where class 7 has none -> *out [n], to be freed. */
 att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char ***out);
 void att_vit_free_labels(att_ctx *ctx, int64_t n, char **labels);
 /* Has a folder's model, m, the classes of labels [m's classes], in any order? Then *same is true, and the classifier of

@@ -24,7 +24,7 @@ void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int6
     }
 }
 
-/* The number of names; "num_labels" states it where there are none. The class's default is 2. */
+/* Returns the number of names; "num_labels" states it where there are none. The class's default is 2. */
 static int64_t classes(att_settings *s)
 {
     const json_t *names = att_settings_get(s, "id2label");
@@ -244,8 +244,8 @@ static int add_own(json_t *root, const att_vit_config *c)
            json_object_set_new(root, "pooling", json_string(poolings[c->info.pooling]));
 }
 
-/* The number that gives intermediate back as floor(hidden * ratio), in double; a quotient that was rounded down gives
- * one less. */
+/* Returns the number that gives intermediate back as floor(hidden * ratio), in double; a quotient that was rounded down
+ * gives one less. */
 static double mlp_ratio(const att_vit_info *i)
 {
     const double hidden = (double)i->hidden, intermediate = (double)i->intermediate, ratio = intermediate / hidden;

@@ -42,8 +42,9 @@ att_vit_names att_vit_names_of(const char *type);
 void att_vit_config_read(att_settings *s, att_vit_config *c);
 /* Has it only what the types "vit" and "attend-vit" have? */
 bool att_vit_config_is_plain(const att_vit_config *c);
-/* The settings as JSON: of "attend-vit" with a stem or means, else of "vit", where these have all of it; otherwise of
- * its own type, which is DINOv2's. labels [info.classes] or NULL. NULL: out of memory, or a label is not UTF-8. */
+/* Returns the settings as JSON: of "attend-vit" with a stem or means, else of "vit", where these have all of it;
+ * otherwise of its own type, which is DINOv2's. labels [info.classes] or NULL. NULL: out of memory, or a label is not
+ * UTF-8. */
 json_t *att_vit_config_json(const att_vit_config *c, const char *const *labels);
 /* timm (vit_timm.c) */
 void att_vit_timm_read(att_settings *s, att_vit_config *c);
@@ -56,7 +57,7 @@ enum {
     ATT_VIT_MAX_SIDE = 16384,
     ATT_VIT_MAX_CLASSES = 1 << 20
 };
-/* A number or a list of two, each in [1, ATT_VIT_MAX_SIDE]; otherwise: what both are if it is missing. */
+/* Reads a number or a list of two, each in [1, ATT_VIT_MAX_SIDE]; otherwise: what both are if it is missing. */
 void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int64_t pair[2]);
 /* Sets info.prefix and checks sizes against each other, which fails s. */
 void att_vit_config_check(att_settings *s, att_vit_config *c);

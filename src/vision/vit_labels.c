@@ -15,8 +15,8 @@ static const json_t *find_labels(const att_settings *s)
     return json_object_get(att_settings_get(s, "pretrained_cfg"), "label_names");
 }
 
-/* The name of class i of n, or its number, which is written to `text` [24]. In "id2label" each has a name, a text or a
- * number: other keys, such as those that count from 1, would give names to other classes. */
+/* Returns the name of class i of n, or its number, which is written to `text` [24]. In "id2label" each has a name, a
+ * text or a number: other keys, such as those that count from 1, would give names to other classes. */
 static const char *label_of(att_settings *s, const json_t *names, int64_t i, char *text)
 {
     snprintf(text, 24, "%lld", (long long)i);
@@ -68,7 +68,7 @@ void att_vit_free_labels(att_ctx *ctx, int64_t n, char **labels)
 /* "LABEL_7", as `transformers` names a class 7 without a name, is "7". */
 static const char *plain(const char *label) { return strncmp(label, "LABEL_", 6) ? label : label + 6; }
 
-/* The index of a name in labels [n], or n; first: where it is tried first. */
+/* Returns the index of a name in labels [n], or n; first: where it is tried first. */
 static int64_t find(const char *name, char *const *labels, int64_t n, int64_t first)
 {
     if (!strcmp(plain(name), plain(labels[first])))
@@ -79,7 +79,7 @@ static int64_t find(const char *name, char *const *labels, int64_t n, int64_t fi
     return i;
 }
 
-/* The rows of `was`, a copy, in another order: row i was row[i]. */
+/* Permutes the rows of `was`, a copy: row i was row[i]. */
 static void permute(const att_tensor *w, const float *was, const int64_t *row)
 {
     const int64_t width = w->stride[0];

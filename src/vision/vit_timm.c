@@ -222,7 +222,7 @@ static void refuse_others(att_settings *s)
     att_settings_only_text(s, "pos_embed", "learn");
 }
 
-/* The arguments in the scope of s. ratio: of inner features to hidden ones */
+/* Replaces the arguments in the scope of s. ratio: of inner features to hidden ones. */
 static void replace_arguments(att_settings *s, att_vit_config *c, double *ratio, int *flags)
 {
     att_vit_info *i = &c->info;

@@ -48,7 +48,7 @@ att_status att_vit_write(const att_vit *m, const char *folder, const char *const
 
 /* ---- other classes */
 
-/* All parameters but those of the classifier, whose shapes differ */
+/* Writes all parameters but those of the classifier, whose shapes differ. */
 static att_status copy_parameters(const att_vit *to, const att_vit *from)
 {
     const char *name;
@@ -62,7 +62,7 @@ static att_status copy_parameters(const att_vit *to, const att_vit *from)
     return e;
 }
 
-/* A model with a new classifier and the other parameters of m */
+/* Makes a model with a new classifier and the other parameters of m. */
 static att_status replace_classifier(const att_vit *m, const char *folder, int64_t classes, uint64_t seed,
                                      att_vit **out)
 {

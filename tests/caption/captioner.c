@@ -112,7 +112,7 @@ static const float *floats(att_ctx *c, att_tape *t, att_var *v, int64_t count)
     return x.data;
 }
 
-/* The grids of n images from image `first` on */
+/* Computes the grids of n images from image `first` on. */
 static att_var *encode(att_tape *t, const att_captioner *m, int64_t first, int64_t n, bool training)
 {
     att_tensor v;

@@ -3,7 +3,7 @@
 
 /* ---- Without tokens and heads -------------------------------------------------------- */
 
-/* Of a row of the result: its probabilities, or what it is */
+/* Returns the probabilities of a row of the result, or its numbers. */
 static double *result_row(const traced *t, int64_t row, bool softmax)
 {
     const int64_t n = trace_info(t->trace).outputs;

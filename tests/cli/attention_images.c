@@ -196,7 +196,7 @@ static void other_vision_models_have_other_results(void **state)
 
 /* ---- Captioners ----------------------------------------------------------------------- */
 
-/* Of the words "red" ... that the model writes */
+/* Traces the words "red" ... that the model writes. */
 static att_trace *trace_caption(const char *variable, const json_t *words, att_caption_model **m)
 {
     int32_t ids[32];

@@ -268,7 +268,7 @@ static void values_that_are_no_numbers_are_drawn_too(void **state)
     free(draw_svg("nothing", labels, 0, zero));
 }
 
-/* A tiny XML reader: tags nest, text holds no stray < or &. Returns the number of elements, or -1. */
+/* Reads XML with a tiny reader: tags nest, text holds no stray < or &. Returns the number of elements, or -1. */
 static int count_elements(const char *s)
 {
     char open[16][32];

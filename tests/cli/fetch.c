@@ -34,7 +34,7 @@ static int fetch_setup(void **state)
     return 0;
 }
 
-/* The name of a file in the tests' folder */
+/* Returns the name of a file in the tests' folder. */
 static const char *in_folder(const char *name)
 {
     static char path[256];
@@ -42,7 +42,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* The small model in `wheel` */
+/* Returns the small model in `wheel`. */
 static cli_known_model small_model(char wheel_hash[SHA256_TEXT])
 {
     static char data[1 << 16];

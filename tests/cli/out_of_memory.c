@@ -34,7 +34,7 @@ static int set_up(void **state)
                 "i=$((i+1)); done >log");
 }
 
-/* The path of a file in the tool's folder. */
+/* Returns the path of a file in the tool's folder. */
 static const char *path_of(const char *name)
 {
     static char path[128];

@@ -28,7 +28,7 @@ static const char *drawing(int i, const char *before, const char *file)
     return line;
 }
 
-/* The big-endian number at p, as in the header of a PNG */
+/* Returns the big-endian number at p, as in the header of a PNG. */
 static int number_at(const char *p)
 {
     const unsigned char *b = (const unsigned char *)p;

@@ -49,7 +49,7 @@ static void a_float_as_text_reads_back_the_same(void **state)
     }
 }
 
-/* A temporary file with this content; remove it. */
+/* Makes a temporary file with this content; remove it. */
 static char *file_with(const char *content, size_t bytes)
 {
     static char path[64];

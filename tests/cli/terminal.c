@@ -33,7 +33,7 @@ static int read_screen(int terminal, pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A child on a terminal that changes no byte and has this number of columns: 0 in the child, as fork. */
+/* Starts a child on a terminal that changes no byte and has this number of columns; returns 0 in the child, as fork. */
 static pid_t fork_terminal(int *terminal, unsigned short columns)
 {
     struct termios as_is = {0};
@@ -58,7 +58,7 @@ static int on_terminal(const char *line, unsigned short columns)
     return read_screen(terminal, pid);
 }
 
-/* The first byte of a control character, or of none, in a text whose lines end in "\n"; NULL: there is none. */
+/* Returns the first byte of a control character, or of none, in a text whose lines end in "\n"; NULL: there is none. */
 static const char *first_control(const char *text, size_t bytes)
 {
     static const char *const marks[] = {"\xc2\x80",     "\xc2\x9b",     "\xc2\x9f",     "\xe2\x80\x8e", "\xe2\x80\xa8",
@@ -332,7 +332,7 @@ static void what_is_drawn_fits_a_narrow_terminal(void **state)
     unsetenv("NO_COLOR");
 }
 
-/* What a command shows of its progress, on a terminal. */
+/* Returns what a command shows of its progress, on a terminal. */
 static int show_progress(unsigned short columns, const char *term)
 {
     int terminal;

@@ -38,7 +38,7 @@ static bool is_out(const att_excluded_columns *e, int64_t column)
     return out;
 }
 
-/* The largest of a row of logits that is not among `before` [count], by looking at all. */
+/* Returns the largest of a row of logits that is not among `before` [count], by looking at all. */
 static att_top_column next_largest(const problem *p, const float *logits, const att_top_column *before, int64_t count)
 {
     att_top_column best = {-1, -INFINITY};
@@ -72,7 +72,7 @@ static double log_sum(const problem *p, const float *logits)
     return top + log(sum);
 }
 
-/* The weight in the problem's type, which may be in memory [n, k] */
+/* Returns the weight in the problem's type, which may be in memory [n, k] */
 static att_param *weight_of(att_ctx *ctx, const problem *p, float *memory)
 {
     att_tensor from, to;

@@ -4,7 +4,7 @@
 
 enum { HEADS = 2, DIM = 16 };
 
-/* A plan of causal attention, and a cache of two sequences for it */
+/* Makes a plan of causal attention, and a cache of two sequences for it. */
 static att_plan *open_cache(att_ctx *ctx, att_cache **cache)
 {
     att_plan *plan;

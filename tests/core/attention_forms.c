@@ -4,7 +4,7 @@
 
 enum { TRIALS = 80 };
 
-/* The n-th element, counted as if dense. */
+/* Returns the n-th element, counted as if dense. */
 static char *element(const att_tensor *x, int64_t n)
 {
     int64_t at = 0;
@@ -115,7 +115,7 @@ static att_tensor rows_of(const att_tensor *x, const int64_t *offsets, int64_t b
     return x->data ? slice(*x, 0, offsets[b], offsets[b + 1] - offsets[b]) : *x;
 }
 
-/* What a sequence sees of a table over [B, heads, Tq, Tk]. */
+/* Returns what a sequence sees of a table over [B, heads, Tq, Tk]. */
 static att_tensor table_of(const trial *t, att_tensor x, int64_t b)
 {
     const int64_t length[] = {t->q_lengths[b], t->k_lengths[b]};

@@ -34,7 +34,7 @@ static int free_golden(void **state)
     return 0;
 }
 
-/* The i-th number of a tensor of any type. */
+/* Returns the i-th number of a tensor of any type. */
 static float number_at(const att_ctx *ctx, const att_tensor *x, int64_t i)
 {
     const att_kernels *k = att_kernels_of(ctx->isa);
@@ -45,7 +45,7 @@ static float number_at(const att_ctx *ctx, const att_tensor *x, int64_t i)
     return y;
 }
 
-/* What storing changes at most, of a number. */
+/* Returns what storing changes at most, of a number. */
 static double rounding(att_dtype dtype) { return dtype == ATT_F32 ? 0 : dtype == ATT_F16 ? 0x1p-11 : 0x1p-8; }
 
 /* x is that array of a case, which has the same shape. */

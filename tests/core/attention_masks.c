@@ -101,7 +101,7 @@ static void positions_are_where_the_alignment_says(void **state)
 enum { B = 2, H = 2, TQ = 33, TK = 70, PAIRS = B * H * TQ * TK };
 static const int64_t full[4] = {B, H, TQ, TK};
 
-/* Where pair i of all of them is in a table of that shape. */
+/* Returns where pair i of all of them is in a table of that shape. */
 static int64_t place_in(const int64_t *dim, int64_t i)
 {
     int64_t at = 0, step = 1;

@@ -131,7 +131,7 @@ static void succeeds(const char *name, att_ctx *ctx, att_status e)
         fail_msg("%s: %s", name, att_error(ctx));
 }
 
-/* The most bytes that a context with its plan and both passes has had at once. */
+/* Returns the most bytes that a context with its plan and both passes has had at once. */
 static long peak_of(const kind *k, int64_t length)
 {
     fail_alloc f = {0};

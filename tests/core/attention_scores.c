@@ -14,7 +14,7 @@ static att_pair pair_of(const test_call *c, const att_head_view *at, int64_t q, 
                       .param = at->param};
 }
 
-/* The steepest derivative of a pair's score. */
+/* Returns the steepest derivative of a pair's score. */
 static double steepest(const att_plan *plan, const att_pair *p)
 {
     double *x = calloc((size_t)(p->dim + p->key_dim), sizeof *x), *dparam[MOST_PARAMS] = {NULL}, most = 1;
@@ -25,7 +25,7 @@ static double steepest(const att_plan *plan, const att_pair *p)
     return most;
 }
 
-/* The bound of all scores of a query. */
+/* Returns the bound of all scores of a query. */
 static double score_error(const test_call *c, const att_head_view *at, int64_t q)
 {
     double error = 0;

@@ -182,7 +182,7 @@ static walk walk_pair(const work *w, const att_head_view *at, int64_t q, int64_t
     return x;
 }
 
-/* What dropout makes of a weight of 1. */
+/* Returns what dropout makes of a weight of 1. */
 static double factor_of(const work *w, const att_head_view *at, int64_t q, int64_t k)
 {
     const double p = w->plan->spec.dropout;
@@ -242,7 +242,7 @@ typedef struct limits {
     double chain;         /* of the sums over pairs */
 } limits;
 
-/* Where this head's part of a parameter is in its array of sums or limits. */
+/* Returns where this head's part of a parameter is in its array of sums or limits. */
 static double *part_of(const work *w, const att_param_view *o, int n, double *const *arrays)
 {
     return arrays[n] ? arrays[n] + (o->data - (const float *)w->call.param[n].data) : NULL;
@@ -439,7 +439,7 @@ static int new_pairs(const choice *c, bool mark)
     return n;
 }
 
-/* A pair that has not occurred so often, into c. */
+/* Finds a pair that has not occurred so often -> c */
 static bool next_pair(choice *c, int *factor, int *other)
 {
     for (int f = 0; f < FACTORS; f++)
@@ -454,7 +454,7 @@ static bool next_pair(choice *c, int *factor, int *other)
     return false;
 }
 
-/* The best of some combinations that have such a pair. */
+/* Finds the best of some combinations that have such a pair. */
 static bool draw_choice(uint64_t seed, choice *best)
 {
     enum { DRAWS = 40 };

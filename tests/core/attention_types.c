@@ -245,7 +245,7 @@ enum { SEQUENCES = 5, TOKENS = 346, LONGEST = 300 };
 static const int64_t mixed[SEQUENCES] = {1, LONGEST, 3, 0, 42}, few[SEQUENCES] = {1, 0, 3, 2, 4};
 static const int64_t offsets[SEQUENCES + 1] = {0, 1, 301, 304, 304, TOKENS};
 
-/* The tensors of sequence b, as a call of its own. */
+/* Returns the tensors of sequence b, as a call of its own. */
 static att_attention_args alone_of(const att_attention_args *all, int b)
 {
     static int64_t own_offsets[2];
@@ -265,7 +265,7 @@ static att_attention_args alone_of(const att_attention_args *all, int b)
     return a;
 }
 
-/* The outputs of a call's last head, copied; returns their number. */
+/* Copies the outputs of a call's last head, and returns their number. */
 static int64_t copy_outputs(const att_attention_args *a, uint16_t *out, float *lse)
 {
     const int time = a->q_offsets ? 0 : 2, head = 1;

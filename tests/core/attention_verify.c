@@ -253,7 +253,7 @@ static const att_modifier good_modifier = {.size = sizeof(att_modifier),
                                            .tile = cube_tile,
                                            .tile_back = square_tile};
 
-/* The same on every machine, in its vectors: c tanh s + erf s - e^(-s^2) */
+/* Computes c tanh s + erf s - e^(-s^2), with the same result on every machine, in its vectors. */
 static double waves(const att_pair *p, double s) { return p->value[0] * tanh(s) + erf(s) - exp(-s * s); }
 static double waves_slope(const att_pair *p, double s, double ds, double *const *dparam)
 {
@@ -378,7 +378,7 @@ static void too_short(const att_mask_block *b, int64_t *first, int64_t *last)
     *first = b->q + b->head->position;
     *last = b->q + b->head->position + b->queries - 1;
 }
-/* A table and numbers of keys; ids that ascend let cover look at the ends of a block alone. */
+/* Makes a table and numbers of keys; ids that ascend let cover look at the ends of a block alone. */
 static bool tabled(const att_mask_block *b)
 {
     return b->param[0].boolean[b->q * b->param[0].stride[0] + b->k * b->param[0].stride[1]] &&

@@ -126,7 +126,7 @@ static bool prepares_keys(const trial *t)
     return t->spec.score == att_score_cosine || (t->spec.score == att_score_additive && t->spec.score_dim);
 }
 
-/* The trial's keys and values in a cache: each sequence as long as it is, in chunks. */
+/* Puts the trial's keys and values into a cache: each sequence as long as it is, in chunks. */
 static att_cache *fill_cache(att_ctx *ctx, const trial *t, const att_plan *plan)
 {
     const shape n = shapes[t->c->of[SHAPE]];

@@ -108,7 +108,7 @@ static void set_offsets(step *s)
         s->offsets[b + 1] = s->offsets[b] + s->n[b];
 }
 
-/* Those of x [sequences, heads, time, dim], as [tokens, heads, dim]; the caller frees y->data. */
+/* Returns x [sequences, heads, time, dim] as [tokens, heads, dim]; the caller frees y->data. */
 static att_tensor gather(const att_tensor *x, const step *s)
 {
     const int64_t heads = x->dim[1], dim = x->dim[3], tokens = s->offsets[SEQUENCES];
@@ -130,7 +130,7 @@ static void append_step(att_ctx *ctx, att_cache *c, const att_attention_args *fr
     free(k.data), free(v.data);
 }
 
-/* The call for the queries of a step; the caller frees q, out, lse and the first parameter's memory. */
+/* Returns the call for the queries of a step; the caller frees q, out, lse and the first parameter's memory. */
 static att_attention_args call_of(const whole *w, const step *s, const att_cache *c)
 {
     const int64_t tokens = s->offsets[SEQUENCES], heads = w->o.n.heads;
@@ -195,7 +195,7 @@ static void check_step_bits(att_ctx *ctx, const whole *w, const step *s, const a
     free_call(w, &a);
 }
 
-/* A random step: some sequences get none, some one, some many. */
+/* Returns a random step: some sequences get none, some one, some many. */
 static step next_step(const whole *w, const att_cache *c, uint64_t seed)
 {
     static const int64_t counts[] = {0, 1, 1, 3, 9, 40, 200};
@@ -221,7 +221,7 @@ static const struct {
 } heads[] = {{2, 2}, {4, 1}, {10, 1}};
 static const att_dtype types[] = {ATT_F32, ATT_F16, ATT_BF16};
 
-/* All kinds of calls, one after the other. */
+/* Returns all kinds of calls, one after the other. */
 static setting setting_of(int i)
 {
     const int h = (i + i / STAGES) % COUNT(heads);

@@ -263,7 +263,7 @@ static void a_cache_of_another_shape_is_named_with_both(void **state)
 
 /* ---- out of memory */
 
-/* All that takes memory, until one of it fails: how far it came. */
+/* Calls everything that allocates memory, until one call fails, and returns how far it came. */
 static att_status grow(att_ctx *ctx, const operands *o, const att_plan *plan, att_cache **c, int64_t length[2])
 {
     att_tensor k = slice(o->args.k, 2, 0, 300), v = slice(o->args.v, 2, 0, 300);

@@ -25,7 +25,7 @@ static void ask(void *arg, int i)
     s->bodies++;
 }
 
-/* How many of THREADS bodies on as many threads see that they are cancelled. */
+/* Returns how many of THREADS bodies on as many threads see that they are cancelled. */
 static int cancelled_bodies(att_ctx *ctx)
 {
     seen s = {.ctx = ctx};

@@ -82,7 +82,7 @@ static const bool child_has_threads = false;
 static const bool child_has_threads = true;
 #endif
 
-/* The child's exit code. */
+/* Returns the child's exit code. */
 static int child(fixture *f, bool first)
 {
     static results r;
@@ -158,7 +158,7 @@ static bool all_meet(att_ctx *ctx)
 
 /* ---- threads of a child */
 
-/* The exit code of a child that has a child of its own, `below` times, and of all of them. */
+/* Returns the exit code of a child that has a child of its own, `below` times, and of all of them. */
 static int child_with_threads(att_ctx *ctx, const fail_alloc *f, int below)
 {
     alarm(IN_TIME);

@@ -17,7 +17,7 @@ static void count(void *arg, int i)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-/* The exit code of a child whose system gives `beside` threads. */
+/* Returns the exit code of a child whose system gives `beside` threads. */
 static int child(att_ctx *ctx, const fail_alloc *f, int beside)
 {
     enum { BODIES = 100 };

@@ -379,7 +379,7 @@ static void attend_reference(const problem *p, double *y)
 enum { HEADS = 4, DIM = 7, VALUES = 5, TOKENS = 23, KEYS = 19, SEQUENCES = 4, TQ = 13, TK = 7 /* the longest */ };
 static const int64_t q_offsets[] = {0, 1, 1, 1 + TQ, TOKENS}, k_offsets[] = {0, 3, 5, 5 + TK, KEYS};
 
-/* The parameters of a stage as leaves from the n-th on; returns where they end. */
+/* Makes the parameters of a stage leaves from the n-th on, and returns where they end. */
 static int add_leaf(problem *p, int n, const att_param_shape *shape, bool shared)
 {
     enum { BUCKETS = 9, SCORE_DIM = 6 };

@@ -74,7 +74,7 @@ static double exact(double x, double expected, bool fused)
     (void)x, (void)expected, (void)fused;
     return 0;
 }
-/* One for the polynomial's last step and what came before it; a denormal result is rounded once more. */
+/* Returns 1 for the polynomial's last step and what came before it; a denormal result is rounded once more. */
 static double exp2_tolerance(double x, double expected, bool fused)
 {
     return check_unit(expected) * ((fused ? 1 : 1.25) + (x < -126 ? 0.5 : 0));
@@ -86,7 +86,7 @@ static double weight_tolerance(double x, double expected, bool fused)
     (void)x, (void)fused;
     return check_unit(expected) * 1.625;
 }
-/* As exp2, and a quarter more for the argument's reduction. */
+/* Returns the bound of exp2, and a quarter more for the argument's reduction. */
 static double exp_tolerance(double x, double expected, bool fused)
 {
     (void)x;

@@ -48,7 +48,7 @@ static double unit(const step *s, int64_t i, int leaf, double by, double *cell)
     return y;
 }
 
-/* The step at the fence of f; gates [gates + 1][n] are to be freed. */
+/* Makes the step at the fence of f; gates [gates + 1][n] must be freed. */
 static float *run(const att_kernels *k, const step *s, check_fence *f, float **gates)
 {
     const int64_t count = gates_of(s) * s->n;

@@ -275,7 +275,7 @@ static void the_first_maximum_gets_the_gradient(void **state)
     on_each_set(max_gradients);
 }
 
-/* The number that 16 bits encode: sign, exponent bits, the rest. */
+/* Returns the number that 16 bits encode: sign, exponent bits, the rest. */
 static double decode(uint32_t code, int exponent_bits)
 {
     const int fraction_bits = 15 - exponent_bits, top = (1 << exponent_bits) - 1;

@@ -86,7 +86,7 @@ static void free_result(result *r)
 
 static double loss_delta(const layer *l) { return ((double)l->classes / 2 + 32) * FLT_EPSILON; }
 
-/* What bounds dz [rows, classes] and is not less than factor p; `all` classes, `used` that take part */
+/* Returns a bound of dz [rows, classes] that is not less than factor p; `all` classes, `used` that take part. */
 static double bound_of_dz(const layer *l, const result *r, double factor, int64_t i, int64_t c)
 {
     const double smoothing = (double)l->options->label_smoothing;

@@ -4,7 +4,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/tape.h"
 
-/* The most bytes at once that forward and backward of a layer allocate */
+/* Returns the most bytes at once that forward and backward of a layer allocate. */
 static long peak_of(int64_t rows, int64_t features, int64_t classes)
 {
     fail_alloc f = {0};

@@ -20,7 +20,7 @@ static void compare(const char *name, double x, double got, long double want, do
         fail_msg("%s(%.17g) is %.17g, not %.17Lg: off by %.2f ulp", name, x, got, want, off);
 }
 
-/* One from -1 to 1, of all bits */
+/* Returns a number from -1 to 1, of all bits. */
 static double draw(uint64_t seed, int i) { return (double)(int64_t)check_bits(seed, (uint64_t)i) * 0x1p-63; }
 
 static void functions_are_off_by_an_ulp_at_most(void **state)

@@ -67,7 +67,7 @@ static att_var *encode(att_tape *t, const encoder *e, att_var **in)
 
 static float slope(int i) { return check_uniform(5, (uint64_t)i); }
 
-/* The sum of slopes times outputs. */
+/* Returns the sum of slopes times outputs. */
 static double loss(att_tape *t, const encoder *e)
 {
     att_var *in;
@@ -81,7 +81,7 @@ static double loss(att_tape *t, const encoder *e)
     return sum;
 }
 
-/* The loss with x [n] moved by `step` along d, and x restored. */
+/* Returns the loss with x [n] moved by `step` along d, and x restored. */
 static double loss_at(att_tape *t, const encoder *e, att_param *p, float *x, int64_t n, const float *d, double step)
 {
     float *kept = malloc((size_t)n * sizeof *kept);

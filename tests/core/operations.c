@@ -317,7 +317,7 @@ static void ask_weights(void *user, const att_tape_event *event)
         fail_msg("att_weights fails in a watch");
 }
 
-/* A variable of n numbers, which are also in *same. */
+/* Makes a variable of n numbers, which are also in *same. */
 static att_var *tokens(att_tape *t, att_tensor *same, uint64_t seed, int64_t n, int64_t heads, int64_t dim)
 {
     *same = view(check_numbers(n * heads * dim, seed), ATT_F32, ATT_DIMS(n, heads, dim));

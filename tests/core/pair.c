@@ -110,7 +110,7 @@ static void trial_free(trial *t)
     free(t->vector), free(t->matrix), free(t->table), free(t->rows[0]), free(t->rows[1]);
 }
 
-/* A mask before a modifier, one of a table over pairs, and a modifier with a table; the plan */
+/* Makes a plan with a mask before a modifier, a mask over pairs, and a modifier with a table. */
 static att_plan *with_stages(att_ctx *ctx, trial *t)
 {
     const int64_t pairs[] = {BATCH, 1, QUERIES, KEYS};

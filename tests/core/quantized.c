@@ -101,7 +101,7 @@ static void golden_numbers(float *x /* [GOLDEN_BLOCKS][BLOCK] */)
         }
 }
 
-/* The 64-bit FNV-1a hash of MANY_BLOCKS blocks of numbers, every other block with eighths */
+/* Returns the 64-bit FNV-1a hash of MANY_BLOCKS blocks of numbers, every other block with eighths. */
 static uint64_t sum_of_many(att_ctx *ctx, att_dtype type)
 {
     float *x = check_numbers(MANY_BLOCKS * BLOCK, 6);

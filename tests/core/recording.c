@@ -418,7 +418,7 @@ static void constants_have_no_gradient_and_views_share_theirs(void **state)
     assert_int_equal(att_tape_backward(f->t, att_constant(f->t, &x), NULL), ATT_OK); /* nothing to do */
 }
 
-/* Of x / 2 / 2, then tanh, deep times, to x's gradient g; in scopes or not. The numbers in memory then. */
+/* Computes x / 2 / 2, then tanh, DEEP times, and x's gradient g; in scopes or not. Returns the numbers in memory. */
 static size_t halve_and_bend(att_ctx *ctx, float *x, int64_t wide, bool scopes, float *g)
 {
     enum { DEEP = 20 };

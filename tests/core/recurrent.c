@@ -52,7 +52,7 @@ static att_var *start_of(att_tape *t, const net *n, int kind, int64_t i)
     return kind == 0 || n->lstm ? all : NULL;
 }
 
-/* The outputs, and in last those that are left, as start */
+/* Computes the outputs, and in last the states that are left, from start. */
 static att_var *net_apply(att_tape *t, net *n, att_var *last[2])
 {
     att_recurrent_state states[2 * LAYERS];
@@ -173,7 +173,7 @@ static void layer_close(layer *l)
     free(l->x), free(l->start[0]), free(l->start[1]);
 }
 
-/* The rows of x from `first` on as n sequences, at [n + 1]; start: hidden state and cell [n, WIDE] */
+/* Computes the rows of x from `first` on as n sequences, at [n + 1]; start: hidden state and cell [n, WIDE]. */
 static att_var *layer_apply(att_tape *t, const layer *l, int64_t first, const int64_t *at, int64_t n, bool reverse,
                             float *const start[2], att_recurrent_state *last)
 {

@@ -15,7 +15,7 @@ static void write_table(void)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Which of the structs has this name, or -1 */
+/* Returns which of the structs has this name, or -1. */
 static int find(const char *name)
 {
     int i = N_STRUCTS - 1;

@@ -20,7 +20,7 @@ typedef struct model {
 /* Of the model that is being searched: unit vectors, so that the logits of a row are a column of the weights */
 static float unit[MOST_ROWS * MOST_ROWS], weight[MOST_TOKENS * MOST_ROWS];
 
-/* Of what may follow `before` in a sentence, as step number `step`. */
+/* Scores what may follow `before` in a sentence, as step number `step`. */
 static float logit(const model *m, int64_t sentence, int64_t step, int32_t before, int64_t token)
 {
     return m->logits[step][before][(token + sentence) % m->vocabulary];
@@ -237,7 +237,7 @@ static void texts_alone_are_the_same_texts(void **state)
 
 /* ---- edges */
 
-/* A table that is the same at each step and after each token. */
+/* Makes a table that is the same at each step and after each token. */
 static model plain_model(int64_t vocabulary, const float *logits)
 {
     model m = {.vocabulary = vocabulary};

@@ -103,7 +103,7 @@ assert unicodedata.unidata_version == "14.0.0", "run with Python 3.11: its table
 print("/* Made by tests/golden/make_unicode8.py from the package tokenizers 0.23; not edited by hand. */")
 table("class_range", "class_table", "Everything else is part of a word.",
       [(code(a), code(b), v) for a, b, v in ranges(classes)])
-table("number_range", "combining_table", "Canonical combining classes of what is not a MARK.",
+table("number_range", "combining_table", "Canonical combining classes of characters that are not a MARK.",
       [(code(a), code(b), str(v)) for a, b, v in
        ranges(lambda c: 0 if classes(c) == "MARK" or nfd(chr(c)) != chr(c) else combining(c))])
 table("number_range", "decomposing_table", "Beyond U+FFFF, these alone have a canonical decomposition.",

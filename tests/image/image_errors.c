@@ -312,7 +312,7 @@ static void claimed_chunks_get_no_memory(void **state)
     free(data);
 }
 
-/* A progressive file of 8 x 8 pixels whose scans, of 11 bytes, all set the same coefficient. */
+/* Writes a progressive file of 8 x 8 pixels whose scans, of 11 bytes, all set the same coefficient. */
 static size_t write_scans(int scans, unsigned char *to)
 {
     static const unsigned char tables[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}, /* and 64 factors */

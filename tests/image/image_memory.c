@@ -81,7 +81,7 @@ static void memory_of_webp_files_counts(void **state)
     check_read("lossless", file, 1 << 24, "needs 117.4 MB of memory at once, the most is 101.7 MB");
 }
 
-/* A PNG file of one pixel and a packed text of n line ends. */
+/* Makes a PNG file of one pixel and a packed text of n line ends. */
 static att_image_bytes png_with_text(const char *keyword, size_t n)
 {
     enum { HEADER = 33 };

@@ -145,7 +145,7 @@ static void numbers_may_be_written_as_f16_or_bf16(void **state)
 
 /* ---- what fails */
 
-/* A folder with the file "x", which is "old". */
+/* Makes a folder with the file "x", which is "old". */
 static test_folder with_old_file(void)
 {
     const test_folder f = folder_new();

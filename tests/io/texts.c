@@ -42,7 +42,7 @@ static void close_pairs(opened *o)
 
 /* ---- memory */
 
-/* The maximum of allocated bytes in two epochs of n pairs, reading some batches. */
+/* Returns the maximum of allocated bytes in two epochs of n pairs, reading some batches. */
 static long peak_of(int lines, int64_t batch_tokens)
 {
     fail_alloc f = {0};

@@ -72,7 +72,7 @@ static att_chat_template *open_template(const char *name)
     return t;
 }
 
-/* A folder with this template. */
+/* Opens a folder with this template. */
 static att_chat_template *template_of(const char *text)
 {
     remove_file("chat_template.jinja");
@@ -87,7 +87,7 @@ static att_chat_template *open_golden(const json_t *item)
     return open_template(NULL);
 }
 
-/* The tokenizer of a golden template: one of pipeline/, with special tokens. */
+/* Opens the tokenizer of a golden template: one of pipeline/, with special tokens. */
 static att_tokenizer *tokenizer_of(const json_t *item)
 {
     char path[256];
@@ -169,7 +169,7 @@ static void texts_and_ids_are_those_of_transformers(void **state)
 
 /* ---- special tokens of users */
 
-/* How many ids of the conversation are special tokens, or tokens of the template. */
+/* Returns how many ids of the conversation are special tokens, or tokens of the template. */
 static int special_ids(const att_chat_template *t, const att_tokenizer *tokenizer, const json_t *item,
                        const att_chat_message *messages, int64_t n)
 {

@@ -84,7 +84,7 @@ static void assert_same(const att_generated *a, const att_generated *b)
         assert_memory_equal(a->log_probabilities, b->log_probabilities, (size_t)a->tokens.count * sizeof(float));
 }
 
-/* A folder of the tiny model with these generation settings */
+/* Makes a folder of the tiny model with these generation settings. */
 static test_folder folder_with(const char *settings)
 {
     const test_folder folder = folder_new();

@@ -58,7 +58,7 @@ static void convert(const fixture *f, att_dtype dtype)
         fail_msg("%s", att_error(ctx));
 }
 
-/* A file of the folder that was written */
+/* Reads a file of the folder that was written. */
 static json_t *read_json(const fixture *f, const char *name)
 {
     char path[400];

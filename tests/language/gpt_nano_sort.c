@@ -35,7 +35,7 @@ static unsigned digit_of(char c)
     return c && at ? (unsigned)(at - digits) : 0;
 }
 
-/* The numbers [n] of an entry */
+/* Returns the numbers [n] of an entry. */
 static float *numbers(const json_t *root, const char *name, int64_t n)
 {
     const char *text = json_string_value(json_object_get(json_object_get(root, name), "data"));

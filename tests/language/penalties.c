@@ -7,7 +7,7 @@
 static const char *const prompts[] = {"bdcab", "t", "gslaegslaegsla"};
 enum { PROMPTS = sizeof prompts / sizeof prompts[0], VOCABULARY = 20, TOKENS = 40 };
 
-/* The most probable token after ids [n], whose first `prompt` are not generated, by the definitions. */
+/* Returns the most probable token after ids [n], whose first `prompt` are not generated, by the definitions. */
 static int32_t reference(const setting *t, const int32_t *ids, int64_t n, int64_t prompt, const att_sampling *s)
 {
     att_tape *tape;

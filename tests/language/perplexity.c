@@ -60,7 +60,7 @@ static void each_token_is_predicted_once_from_its_window(void **state)
     }
 }
 
-/* Of a text that takes three batches */
+/* Computes the perplexity of a text that takes three batches. */
 static att_status measure(void *text, att_progress_fn progress, void *user)
 {
     att_perplexity p = {.size = sizeof p};

@@ -103,7 +103,7 @@ static void read_pieces(const char *path, int n)
     fclose(f);
 }
 
-/* The piece of a token after another, as llama2.c prints it */
+/* Returns the piece of a token after another, as llama2.c prints it. */
 static const char *piece(int32_t before, int32_t token, char byte[2])
 {
     unsigned value;

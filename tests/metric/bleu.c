@@ -100,7 +100,7 @@ static void check_result(const json_t *row, const json_t *golden)
     check_orders(golden, "bleu_of_effective", &info, name);
 }
 
-/* The lines of bleu.jsonl, one after the other; NULL: no more. */
+/* Reads the lines of bleu.jsonl, one after the other; NULL: no more. */
 static json_t *next_case(FILE *f) { return json_loadf(f, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, NULL); }
 
 static FILE *open_cases(void)

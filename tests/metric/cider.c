@@ -13,7 +13,7 @@ typedef struct captions {
     const char *texts[MAX_TEXTS], *references[MAX_REFERENCES];
 } captions;
 
-/* The texts of a case, which belong to it. */
+/* Returns the texts of a case, which belong to it. */
 static captions captions_of(const json_t *row)
 {
     const json_t *texts = json_object_get(row, "texts"), *references = json_object_get(row, "references");

@@ -47,7 +47,7 @@ static void the_interval_of_a_share_is_that_of_wilson(void **state)
 
 enum { MANY = 500 };
 
-/* The sum over bins, each found by its ends */
+/* Returns the sum over bins, each found by its ends. */
 static double calibration_by_definition(const float *confidence, const bool *right, int64_t n, int64_t bins)
 {
     double error = 0;

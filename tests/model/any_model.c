@@ -179,7 +179,7 @@ static void use_vision(const void *m) { assert_string_equal(att_image_model_labe
 static void use_captioner(const void *m) { assert_non_null(att_caption_model_word(m, 0)); }
 static void use_recommender(const void *m) { assert_string_equal(att_recommender_item(m, 1), "b"); }
 
-/* As bf16, so that matrices are converted; path: the model's */
+/* Opens a model as bf16, so that matrices are converted; path: the model's. */
 static att_status open_converted(void *path, att_progress_fn progress, void *user)
 {
     att_any_model *m;

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-/* A models folder with "one" and "two", and "other", which is not a model. */
+/* Makes a models folder with "one" and "two", and "other", which is not a model. */
 static test_folder models_folder(void)
 {
     const test_folder f = folder_new();

@@ -56,7 +56,7 @@ static void take_steps(att_training *t, int n)
 
 /* ---- a checkpoint, changed */
 
-/* The numbers of a tensor, the first whose name begins so. */
+/* Returns the numbers of the first tensor whose name begins so. */
 static void *numbers_of(checkpoint_file *c, const char *name)
 {
     const char *key;

@@ -208,7 +208,7 @@ static void a_state_has_the_bytes_of_its_tokens(void **state)
 
 enum { HIDDEN = 256, LAYERS = 4, WINDOW = 64 * 1024 }; /* what Linux maps around a page that is read */
 
-/* A vision Transformer of 12 MB whose matrices are many pages */
+/* Makes a vision Transformer of 12 MB whose matrices are many pages. */
 static test_folder large_vit(void)
 {
     char settings[400];
@@ -227,7 +227,7 @@ static test_folder large_vit(void)
     return f;
 }
 
-/* Bytes of the file's mappings that are resident in this process; -1: it has none */
+/* Returns the bytes of the file's mappings that are resident in this process; -1: it has none. */
 static int64_t resident_of(const char *file)
 {
     char line[600];

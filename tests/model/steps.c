@@ -165,7 +165,7 @@ static void free_model(model *m)
     att_nn_params_free(m->params);
 }
 
-/* Of each text of a batch what follows after each token. */
+/* Computes what follows after each token of each text of a batch. */
 static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
 {
     const int64_t n = x->offsets[PAIRS];
@@ -213,7 +213,7 @@ static att_optimizer *make_optimizer(att_ctx *ctx, const model *m, const setting
  * is 5e-6 away after three steps. */
 static const double TOLERANCE = 2e-6;
 
-/* The furthest that a loss is from PyTorch's, as a part of it. */
+/* Returns the furthest that a loss is from PyTorch's, as a part of it. */
 static double check_losses(att_ctx *ctx, const char *kind, const setting *s)
 {
     char name[64];

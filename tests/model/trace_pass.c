@@ -34,7 +34,7 @@ static att_var *rows(att_tape *t, int64_t n, int64_t heads, uint32_t seed)
     return att_split_heads(t, att_scale(t, att_constant(t, &x), 1), heads);
 }
 
-/* One attention in a scope, of queries [first, first + count) of all */
+/* Computes one attention in a scope, of queries [first, first + count) of all. */
 static att_var *attend(att_tape *t, const char *scope, const att_plan *plan, int64_t first, int64_t count, att_param *w)
 {
     const int64_t q_offsets[] = {0, count}, k_offsets[] = {0, KEYS};

@@ -109,7 +109,7 @@ static void rows_out_of_range_are_refused(void **state)
     att_trace_free(t);
 }
 
-/* A trace with hidden tokens and heads that are 0, and all that is asked of one */
+/* Makes a trace with hidden tokens and heads that are 0, and calls everything on it. */
 static att_status everything(att_ctx *c, const char *path)
 {
     static const att_trace_head head = {ATT_TRACE_SIDE_ENCODER, 0, 1};

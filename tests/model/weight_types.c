@@ -62,7 +62,7 @@ static void apply(const att_language_model *m, int64_t first, int64_t n, att_lan
     att_tape_free(t);
 }
 
-/* The root of the mean square of the difference, as a share of that of the exact logits */
+/* Returns the root of the mean square of the difference, as a share of that of the exact logits. */
 static double error_of(const float *logits, const float *exact)
 {
     double error = 0, size = 0;

@@ -127,7 +127,7 @@ static att_status run_vision(const char *folder, const att_model_options *o, res
     return ATT_OK;
 }
 
-/* How probable an image's first caption is, and how much more probable the others are */
+/* Computes how probable an image's first caption is, and how much more probable the others are. */
 static att_status run_captioner(const char *folder, const att_model_options *o, result *r)
 {
     double scores[IMAGES * CAPTIONER_COLORS];
@@ -184,7 +184,7 @@ static att_status run(int k, const char *folder, att_weight_type weights, result
 
 /* ---- tests */
 
-/* The root of the mean square of the difference, as a share of that of the exact numbers */
+/* Returns the root of the mean square of the difference, as a share of that of the exact numbers. */
 static double error_of(const result *r, const result *exact)
 {
     double error = 0, size = 0;

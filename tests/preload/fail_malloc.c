@@ -22,7 +22,7 @@ static atomic_long calls, fail_at;
 static const char *hit;
 static FILE *list;
 
-/* How often has this been called by the same callers? 0: never before. */
+/* Counts how often the same callers have called this. 0: never before. */
 static unsigned seen_before(void)
 {
     enum { CALLERS = 3, OWN = 2, PLACES = 1 << 16 };

@@ -47,7 +47,7 @@ static att_recommender *make_model(att_ctx *ctx, const char *const ids[ITEMS], c
     return m;
 }
 
-/* The model, which has been written and is opened again: it is still one with content. */
+/* Writes the model and opens it again: it is still one with content. */
 static att_recommender *reopen(att_ctx *ctx, att_recommender *m)
 {
     test_folder folder = folder_new();
@@ -76,7 +76,7 @@ static void train(att_recommender *m, const att_holdout *h, att_item_loss loss)
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* The median of the ranks of cold items for users of their topic */
+/* Returns the median of the ranks of cold items for users of their topic. */
 static int median_rank(att_ctx *ctx, const att_recommender *m, const att_interactions *log)
 {
     int ranks[USERS * COLD / TOPICS], n = 0;

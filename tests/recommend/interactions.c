@@ -515,7 +515,7 @@ static void real_logs_have_the_known_counts(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, new_folder, remove_folder)
 
-/* Of more lines than there are between two reports */
+/* Reads more lines than there are between two reports. */
 static att_status read_in_parts(void *path, att_progress_fn progress, void *user)
 {
     att_interactions *log;

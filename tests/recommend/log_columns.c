@@ -10,7 +10,7 @@ static const char *write_log(const char *text)
     return path_of("log");
 }
 
-/* The history of user a in a log, with its times */
+/* Returns the history of user a in a log, with its times. */
 static const char *history_of(const char *text, const att_interactions_options *options)
 {
     att_interactions *log = open_log(write_log(text), options);

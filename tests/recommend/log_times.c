@@ -12,7 +12,7 @@ static att_status open_text(const char *name, const char *text, att_interactions
     return att_interactions_open(ctx, path_of(name), NULL, log);
 }
 
-/* A log of CSV with these times, one user and an item for each: "i0", "i1", ... */
+/* Opens a log of CSV with these times, one user and an item for each: "i0", "i1", ... */
 static att_status open_times(const char *const *times, int n, att_interactions **log)
 {
     char text[4096];

@@ -153,7 +153,8 @@ static void ids_that_no_tokenizer_gives_are_refused(void **state)
     folder_remove(&f);
 }
 
-/* Bytes that n lines take at once, besides those of the model. The vectors are those of the lines alone. */
+/* Measures the bytes that n lines take at once, besides those of the model. The vectors are those of the lines
+ * alone. */
 static long peak_of(const char *folder, int64_t n, const char *const *line, const float *expected)
 {
     fail_alloc a = {0};

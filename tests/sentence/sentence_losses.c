@@ -50,7 +50,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The rows' first `columns` texts. */
+/* Returns the rows' first `columns` texts. */
 static const char *const *texts_of(int64_t columns)
 {
     static const char *texts[ROWS * COLUMNS];
@@ -62,7 +62,7 @@ static const char *const *texts_of(int64_t columns)
 static const att_training_options common = {
     .size = sizeof common, .weight_decay = 0.01, .clip = 1, .schedule = &rates, .seed = SEED};
 
-/* What all trainings here have in common. */
+/* Returns what all trainings here have in common. */
 static att_sentence_training_options options_of(att_sentence_loss loss, int64_t columns)
 {
     return (att_sentence_training_options){.size = sizeof(att_sentence_training_options),
@@ -233,7 +233,7 @@ static void take_steps(att_training *t, int n)
         assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
 
-/* The file FOLDER/NAME into bytes [room]; returns how many. */
+/* Reads the file FOLDER/NAME into bytes [room]; returns how many. */
 static size_t read_file(const char *name, char *bytes, size_t room)
 {
     char path[320];

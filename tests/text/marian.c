@@ -21,7 +21,7 @@ static att_tokenizer *open_folder(void)
 
 /* ---- as the reference */
 
-/* The line as Python decodes it. */
+/* Decodes the line as Python does. */
 static size_t put_line(text_lines *lines, unsigned number, char *to)
 {
     char *at = to;

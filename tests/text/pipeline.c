@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* A tokenizer of tests/golden/pipeline; a step instead of its own, as {"normalizer": ...}, or NULL. */
+/* Opens a tokenizer of tests/golden/pipeline; a step instead of its own, as {"normalizer": ...}, or NULL. */
 static att_status open_golden(att_ctx *c, const char *name, const char *step, att_tokenizer **t)
 {
     char path[MAX_FILE_NAME];

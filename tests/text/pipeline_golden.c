@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* The hash that tests/golden/make_pipelines.py makes of a line; random_ids [n]: ids that may be drawn. */
+/* Returns the hash that tests/golden/make_pipelines.py makes of a line; random_ids [n]: ids that may be drawn. */
 static uint32_t hash_of(const att_tokenizer *t, text_lines *line, unsigned number, const int32_t *random_ids,
                         unsigned n)
 {
@@ -43,7 +43,7 @@ static att_tokenizer *open_folder(const char *path)
     return t;
 }
 
-/* All ids that have a token; their number. */
+/* Lists all ids that have a token; returns their number. */
 static unsigned ids_of(const att_tokenizer *t, int32_t **ids)
 {
     unsigned n = 0;
@@ -173,7 +173,7 @@ static void each_step_gives_what_the_reference_gives(void **state)
     free(lines.text);
 }
 
-/* The text of the code points [first, first + 256), each before an "a"; its bytes. */
+/* Writes the text of the code points [first, first + 256), each before an "a"; returns its bytes. */
 static size_t text_of_characters(uint32_t first, char *text)
 {
     size_t n = 0;

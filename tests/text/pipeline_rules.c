@@ -9,7 +9,7 @@
 /* A tokenizer.json of a model and other settings, each followed by a comma. */
 #define FILE_OF(settings, model) "{" settings "\"model\":{" model "}}"
 
-/* The ids of a text and the bytes that they stand for: "3[0,2] 4[2,5]". */
+/* Returns the ids of a text and the bytes that they stand for: "3[0,2] 4[2,5]". */
 static const char *spans_of(const att_tokenizer *t, const char *text, size_t bytes)
 {
     static char out[2000];

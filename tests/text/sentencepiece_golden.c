@@ -14,7 +14,7 @@ static uint32_t hash_text(const att_tokenizer *t, const int32_t *ids, int64_t n,
     return h;
 }
 
-/* Of line `number`: its ids, their text, and the text of ten random ids. */
+/* Hashes the results of line `number`: its ids, their text, and the text of ten random ids. */
 static uint32_t hash_line(const att_tokenizer *t, text_lines *lines, unsigned number)
 {
     att_tokens tokens;
@@ -112,7 +112,7 @@ static void every_setting_gives_the_ids_and_texts_of_the_reference(void **state)
     free(lines.text);
 }
 
-/* Of every step-th of lines [first, last): their ids and offsets. */
+/* Hashes every step-th of lines [first, last): their ids and offsets. */
 static uint32_t hash_offsets(const att_tokenizer *t, text_lines *lines, unsigned first, unsigned last, unsigned step)
 {
     uint32_t all = HASH_START;

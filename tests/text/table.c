@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The fields of all records, each in <>, records with "N:" before, the line. */
+/* Writes the fields of all records, each in <>, records with "N:" before, the line. */
 static const char *text_of(att_table *t)
 {
     static char text[1 << 12];

@@ -12,7 +12,7 @@
 #define OPTIONS(...) ATT_OPTIONS(att_vocab_options, __VA_ARGS__)
 #define KEEPING(...) OPTIONS(.keep_text = true, __VA_ARGS__)
 
-/* The lines' vocabulary; lines end with NULL. */
+/* Learns the lines' vocabulary; lines end with NULL. */
 static att_vocab *learn(const att_vocab_options *opt, const char *const *lines, att_vocab_result *r)
 {
     att_vocab *v;
@@ -26,7 +26,7 @@ static att_vocab *learn(const att_vocab_options *opt, const char *const *lines, 
     return v;
 }
 
-/* The trained pieces, a space between them, without the special ones. */
+/* Returns the trained pieces, a space between them, without the special ones. */
 static const char *pieces_of(const att_vocab_options *opt, const char *const *lines)
 {
     static char out[4096];
@@ -169,7 +169,7 @@ static void the_model_is_the_same_in_any_order_of_the_lines(void **state)
 
 /* ---- as the package reads it */
 
-/* What tests/golden/make_vocab.py learns. */
+/* Learns what tests/golden/make_vocab.py learns. */
 static att_tokenizer *learn_golden(bool keep_text, text_lines *lines)
 {
     static const char *const symbols[] = {"<sep>", "\xE6\x97\xA5\xE6\x9C\xAC"}, *const control[] = {"<pad>"};

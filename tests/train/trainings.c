@@ -257,7 +257,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     att_close(ctx);
 }
 
-/* The file of the weights in the folder NAME of a row -> its bytes */
+/* Returns the file of the weights in the folder NAME of a row -> its bytes */
 static size_t read_weights(const row *row, const char *name, char bytes[MAX_FILE])
 {
     char path[96];

@@ -63,7 +63,7 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
     att_close(ctx);
 }
 
-/* Of all numbers of the batches of two epochs: FNV-1a (Fowler, Noll, Vo) by words. */
+/* Hashes all numbers of the batches of two epochs: FNV-1a (Fowler, Noll, Vo) by words. */
 static uint64_t hash_epochs(const att_parallel_corpus *s, int64_t batch_tokens)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);

@@ -74,7 +74,7 @@ static att_translator *open_translator(att_ctx *c)
 
 /* ---- what is found */
 
-/* Of a row of logits, without <pad>. */
+/* Finds the most probable token of a row of logits, without <pad>. */
 static int32_t likeliest(const float *row)
 {
     int32_t best = 0;
@@ -348,7 +348,7 @@ static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **s
     }
 }
 
-/* A new model by settings and a file of more, of either architecture, learns a pair and is written. */
+/* Trains a new model by settings and a file of more, of either architecture, on a pair, and writes it. */
 static att_status new_model(att_ctx *c, const char *settings, const char *path)
 {
     static const int32_t ids[] = {1, 2, 0};

@@ -68,7 +68,7 @@ static bool is_true(const json_t *object, const char *key) { return json_is_true
 /* Is the setting there, and false? */
 static bool is_off(const json_t *object, const char *key) { return json_is_false(json_object_get(object, key)); }
 
-/* The folder of a golden line. */
+/* Makes the folder of a golden line. */
 static test_folder golden_folder(const json_t *line)
 {
     const json_t *config = json_object_get(line, "config");

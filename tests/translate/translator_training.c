@@ -150,7 +150,7 @@ static void take_steps(att_training *t, int n)
         assert_int_equal(att_training_step(t, &r), ATT_OK);
 }
 
-/* All numbers of a model, one after the other. */
+/* Copies all numbers of a model, one after the other. */
 static float *weights_of(const att_training *t, size_t *bytes)
 {
     float *all = NULL;

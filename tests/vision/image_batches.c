@@ -60,7 +60,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* As in `transformers`, where a level is scaled in double. */
+/* Normalizes a level as `transformers` does, which scales in double. */
 static float value(uint8_t x) { return ((float)(x / 255.0) - 0.5f) / 0.5f; }
 
 static att_image_batches *make(const att_augmentation *how)
@@ -70,7 +70,7 @@ static att_image_batches *make(const att_augmentation *how)
     return b;
 }
 
-/* All images as one batch. */
+/* Makes one batch of all images. */
 static const att_image_batch *batch_of(att_image_batches *b, int64_t epoch, int64_t next)
 {
     const att_image_batch *out = NULL;

@@ -8,7 +8,7 @@
 
 enum { MAX_VALUES = 3 * 24 * 24 };
 
-/* A set of golden images, each a class of its own. */
+/* Makes a set of golden images, each a class of its own. */
 static att_image_set *golden_set(const test_folder *folder)
 {
     static const char *const names[] = {"rgb.png", "gray.png", "420.jpg", "progressive.jpg"};

@@ -35,7 +35,7 @@ static test_folder model_folder(const char *name)
     return folder;
 }
 
-/* An image of any size whose pixels differ from those of others */
+/* Makes an image of any size whose pixels differ from those of others. */
 static att_image new_image(int64_t height, int64_t width, int factor)
 {
     const int64_t n = height * width * 3;

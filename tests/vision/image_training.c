@@ -140,7 +140,7 @@ static att_training *open_training(att_ctx *ctx, const att_image_set *set, const
 
 enum { MAX_PARAMETERS = 8192 };
 
-/* All parameters -> their number */
+/* Copies all parameters; returns their number. */
 static int64_t parameters(const att_training *t, float x[MAX_PARAMETERS])
 {
     int64_t n = 0;

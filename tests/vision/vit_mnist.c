@@ -43,7 +43,7 @@ static void check(att_status s)
         fail_msg("%s", att_error(ctx));
 }
 
-/* The name with a number for '*'; false: it has none */
+/* Writes the name with a number instead of '*'; false: it has none. */
 static bool numbered(char out[100], const char *name, int number)
 {
     const char *star = strchr(name, '*');

@@ -34,7 +34,7 @@ static int64_t count(const att_vit *m, int64_t i)
 
 /* ---- gradients */
 
-/* The sum of cross entropies, from logits in double */
+/* Returns the sum of cross entropies, from logits in double. */
 static double loss(att_tape *t, const att_vit *m, const att_tensor *images)
 {
     att_tensor y;

@@ -100,7 +100,7 @@ const char *attention_side_name(att_trace_side side);
 bool attention_has_sides(const attended *a);
 /* Reports whose weights are shown: "Layer 3, head 1", "Layer 3, mean of 12 heads" */
 void attention_heads_name(const attended *a, char *text, size_t size);
-/* The name of token i of the source, or of a location, which may be written to text. */
+/* Returns the name of token i of the source, or of a location, which may be written to text. */
 const char *attention_source_name(const attended *a, int64_t i, char text[ATTENTION_NAME]);
 /* Begins JSON with what all has: argument, side where the model has several, layer, head; layer -1, head -1: none. */
 cli_json attention_json(const attended *a, int64_t layer, int64_t head);

@@ -146,7 +146,7 @@ static int compare_probabilities(changes *c)
 
 static int compare_scores(changes *c) { return compare_columns(c, "score", "scores of items", SHOWN_ITEMS); }
 
-/* The tokens of the target, and their sum */
+/* Reads the tokens of the target and computes their sum. */
 static int compare_target(changes *c)
 {
     const attended *a = c->a;

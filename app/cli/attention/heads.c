@@ -52,7 +52,7 @@ static int make_names(heads *h)
     return CLI_DONE;
 }
 
-/* The locations of an image in the row of a token, as map i */
+/* Copies the locations of an image in the row of a token, as map i. */
 static int pool_row(const heads *h, int64_t attention, int64_t head, const maps *m, int64_t i)
 {
     const attended *a = h->a;

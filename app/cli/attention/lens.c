@@ -8,7 +8,7 @@
 
 enum { SHOWN = 3, LISTED = 5, NAME = 14 };
 
-/* The side whose hidden states the result is of */
+/* Returns the side whose hidden states the result is of. */
 static att_trace_side side_of(const attended *a)
 {
     return a->info.hidden[ATT_TRACE_SIDE_DECODER] > 0 ? ATT_TRACE_SIDE_DECODER : ATT_TRACE_SIDE_ENCODER;

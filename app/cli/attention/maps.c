@@ -81,7 +81,7 @@ static void print_words_json(const words *w)
     cli_json_end(&j);
 }
 
-/* The words with one space between them, malloc'd */
+/* Returns the words with one space between them, malloc'd. */
 static char *join(const words *w)
 {
     size_t bytes = 1;

@@ -4,15 +4,15 @@
 
 #include "attended.h"
 
-/* The weights of a layer and head: of all tokens, or with --from N of one. (weights.c) */
+/* Shows the weights of a layer and head: of all tokens, or with --from N of one. (weights.c) */
 int attention_show_weights(attended *a);
-/* All heads of all layers of a side. (heads.c) */
+/* Shows all heads of all layers of a side. (heads.c) */
 int attention_show_heads(attended *a);
-/* What one weight is made of. (pair.c) */
+/* Shows what one weight is made of. (pair.c) */
 int attention_show_pair(attended *a);
-/* What changes without tokens and heads. (changes.c) */
+/* Shows what changes without tokens and heads. (changes.c) */
 int attention_show_changes(attended *a);
-/* What the model would make of the hidden states of each layer. (lens.c) */
+/* Shows what the model would make of the hidden states of each layer. (lens.c) */
 int attention_show_lens(attended *a);
 
 #endif

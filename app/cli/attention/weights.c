@@ -198,7 +198,7 @@ static void print_row_json(const attended *a, float *row)
     cli_json_end(&j);
 }
 
-/* The keys of largest weight, the first of equal ones first; negative ones are done. */
+/* Prints the keys of largest weight, the first of equal ones first; negative ones are done. */
 static void print_row(const attended *a, float *row)
 {
     const int64_t keys = a->attention.keys, n = keys < LARGEST ? keys : LARGEST;

@@ -93,26 +93,27 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
 int cli_run(const cli_command *c, const char *path, int argc, char **argv);
 /* Sets an option's value; `source` is its origin, for messages: "--threads". */
 int cli_option_set(const cli_option *o, const char *source, const char *given);
-/* The command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
+/* Returns the command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
 typedef struct cli_hint {
     char text[128];
 } cli_hint;
-/* The end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words; `otherwise`,
- * if none is near. */
+/* Returns the end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words;
+ * `otherwise`, if none is near. */
 const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
                              const char *otherwise);
 
 enum { CLI_HELP_COLUMNS = 78 }; /* no line of help is longer */
 void cli_print_overview(FILE *f);
 void cli_print_help(FILE *f, const cli_command *c, const char *path);
-/* The manual page of a command; c NULL: attend(1). */
+/* Prints the manual page of a command; c NULL: attend(1). */
 void cli_print_man(FILE *f, const cli_command *c, const char *path);
 /* Writes all manual pages to a folder: attend.1, attend-embed.1, attend-train-embed.1, ... */
 int cli_write_man(const char *folder);
 int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
-/* Where to break a command line of n bytes: the number of those that fit into `width` columns with a backslash, up to a
- * space that is not quoted, if possible one before an option or a redirection; n if all fit or there is no such space.
+/* Returns where to break a command line of n bytes: the number of bytes that fit into `width` columns with a backslash,
+ * up to a space that is not quoted, if possible one before an option or a redirection; n if all fit or there is no such
+ * space.
  */
 int cli_shell_break(const char *line, int n, int width);
 /* "  -m, --model MODEL" into text; the option's default into `fallback` ("" if there is none to show). */

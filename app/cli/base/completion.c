@@ -23,7 +23,7 @@ static bool takes_files(const cli_command *c)
     return c->arguments && (strstr(c->arguments, "FILE") || strstr(c->arguments, "IMAGE"));
 }
 
-/* The commands that can follow a command of this path, up to NULL: its own, or all after "attend help". */
+/* Returns the commands that can follow a command of this path, up to NULL: its own, or all after "attend help". */
 static const cli_command *const *followers(const cli_command *c, const char *path)
 {
     static const cli_command *const none[] = {NULL};
@@ -56,7 +56,7 @@ static void bash_paths(FILE *f, const cli_command *c, const char *path)
         bash_paths(f, *sub, deeper);
 }
 
-/* What follows the words of an option that takes files: any, or only what a model can be. */
+/* Returns what follows the words of an option that takes files: any, or only what a model can be. */
 static const char *bash_files(const cli_option *o, bool spm)
 {
     if (!is_model(o))
@@ -88,7 +88,7 @@ static void bash_values(FILE *f, const cli_command *c, const char *path)
         bash_values(f, *sub, deeper);
 }
 
-/* The words after "help COMMAND": its subcommands. */
+/* Prints the words after "help COMMAND": its subcommands. */
 static void bash_described(FILE *f, const cli_command *c, const char *path)
 {
     if (!c->commands)

@@ -37,7 +37,7 @@ static bool is_end_part(const char *part, const char *of)
            ((strncmp(of, part, n) == 0 && of[n] == '-') || (strcmp(of + all - n, part) == 0 && of[all - n - 1] == '-'));
 }
 
-/* The edit distance; at most 1 where `given` begins `known`, at most 2 where one is a part of the other. */
+/* Returns the edit distance; at most 1 where `given` begins `known`, at most 2 where one is a part of the other. */
 static int distance(const char *given, const char *known)
 {
     const int d = edit_distance(given, known);

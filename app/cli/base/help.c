@@ -64,7 +64,7 @@ static int columns(const char *text, int n)
     return count;
 }
 
-/* The words of a text, from the column `at` on; further lines start in the column `indent`, and end before
+/* Prints the words of a text, from the column `at` on; further lines start in the column `indent`, and end before
  * line_width. */
 static void print_wrapped(FILE *f, const char *text, int n, int at, int indent)
 {

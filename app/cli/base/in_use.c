@@ -126,7 +126,7 @@ static reading read_at(const target *t, const char *path, const char *name)
 
 /* ---- messages */
 
-/* What is read, a folder or a file: the value of an option, after "--"; or `input` states it, or nothing need be
+/* Finds what is read, a folder or a file: the value of an option, after "--"; or `input` states it, or nothing need be
  * stated. */
 static int refuse(const target *t, bool folder, const char *dashes, const char *input, const char *path)
 {

@@ -15,7 +15,7 @@ enum { PATH_BYTES = 4096, MAX_DESCRIPTORS = 1024 };
 
 static const char unfinished[] = ".unfinished";
 
-/* The path of an open file -> path [PATH_BYTES - 16]; false if it has none. */
+/* Finds the path of an open file -> path [PATH_BYTES - 16]; false if it has none. */
 static bool path_of(int fd, char *path)
 {
     char link[32] = "/proc/self/fd/", digits[8];

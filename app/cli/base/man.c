@@ -111,7 +111,7 @@ static void put_commands(FILE *f, const cli_command *const *commands, const char
     }
 }
 
-/* The pages of attend, of the command above, and of `see`. */
+/* Lists the pages of attend, of the command above, and of `see`. */
 static void put_references(FILE *f, const cli_command *c, const char *path)
 {
     char parent[64], words[256], *rest = words;

@@ -35,7 +35,7 @@ void cli_npy_header(FILE *f, cli_npy_type type, int64_t rows, int64_t columns)
     fwrite(text, 1, HEADER - 10, f);
 }
 
-/* The text after 'key': in the header's dictionary, or NULL. */
+/* Returns the text after 'key': in the header's dictionary, or NULL. */
 static const char *value(const char *header, const char *key)
 {
     char quoted[32];
@@ -47,7 +47,7 @@ static const char *value(const char *header, const char *key)
     return p + strspn(p, " ");
 }
 
-/* What a dtype of NumPy is called, for messages. */
+/* Returns what a dtype of NumPy is called, for messages. */
 static const char *dtype_name(const char *descr)
 {
     static const struct {

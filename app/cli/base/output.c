@@ -17,7 +17,7 @@
 
 /* The libraries use the same scheme and names: see src/io/atomic_write.c. */
 
-/* The i-th temporary name, malloc'd; a long one is truncated for the suffix. NULL: out of memory. */
+/* Returns the i-th temporary name, malloc'd; a long one is truncated for the suffix. NULL: out of memory. */
 static char *name_beside(const char *target, int i)
 {
     const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;

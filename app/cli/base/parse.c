@@ -126,7 +126,7 @@ static int count(const cli_option *options)
     return n;
 }
 
-/* The arguments of getopt_long: longs[n + 2], letters "+:hm:" of at most 2 n + 4 characters. */
+/* Makes the arguments of getopt_long: longs[n + 2], letters "+:hm:" of at most 2 n + 4 characters. */
 static void translate(const cli_option *options, int n, struct option *longs, char *letters)
 {
     *letters++ = ':'; /* distinguishes a missing value */

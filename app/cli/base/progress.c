@@ -59,7 +59,7 @@ static void show(const cli_progress *p, line *l)
     cli_progress_replace(l->text, (size_t)l->used);
 }
 
-/* A bar of `width` characters, and the time that is left at the speed so far. */
+/* Adds a bar of `width` characters, and the time that is left at the speed so far. */
 static void add_bar(line *l, const cli_progress *p, double spent, double share, int width)
 {
     if (share > 0) {

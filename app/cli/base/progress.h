@@ -29,7 +29,7 @@ typedef struct cli_share {
 void cli_share_begin(cli_share *s, const char *unit);
 /* Begins work that is one call of `all` units. */
 cli_share cli_share_of_call(const char *unit, int64_t all);
-/* The next call has `all` units; after it the share `to` of the work is done, 0: unknown. */
+/* Announces that the next call has `all` units, after which the share `to` of the work is done, 0: unknown. */
 void cli_share_next(cli_share *s, int64_t all, double to);
 /* An att_progress_fn, with the cli_share as its user */
 bool cli_share_report(void *share_of, double share);

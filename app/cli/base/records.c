@@ -212,7 +212,7 @@ static int kind_of(const char *field)
     return UNKNOWN;
 }
 
-/* How many fields of the current record are of each kind */
+/* Counts how many fields of the current record are of each kind. */
 static void count_kinds(const cli_records *r, int64_t of[UNKNOWN + 1])
 {
     for (int k = 0; k <= UNKNOWN; k++)
@@ -236,7 +236,7 @@ bool cli_records_named(const cli_records *r)
     return r->fields > 0 && (!of[UNKNOWN] || count_texts(of) > 1);
 }
 
-/* The group of texts that is read; GROUPS: all of them. */
+/* Returns the group of texts that is read; GROUPS: all of them. */
 static int find_group(const int64_t of[UNKNOWN + 1])
 {
     int group = 0;
@@ -276,7 +276,7 @@ static int choose_columns(cli_records *r)
     return CLI_DONE;
 }
 
-/* A column that is read; "": there is none. */
+/* Returns a column that is read; "": there is none. */
 static const char *name_of(const cli_records *r, int64_t i)
 {
     const int64_t n = r->chosen ? r->chosen : r->fields;

@@ -49,7 +49,7 @@ int cli_records_next(cli_records *r);
 int cli_records_refuse(cli_records *r, const char *format, ...) ATT_PRINTF(2, 3);
 /* As above: the current record has one field, though a pair has two. */
 int cli_records_refuse_one(cli_records *r);
-/* Those that were left out so far. */
+/* Reports the records that were left out so far. */
 void cli_records_skipped(const cli_records *r, cli_skipped *out);
 void cli_records_close(cli_records *r);
 

@@ -140,7 +140,7 @@ static void end_character(terminal *t)
     flush(&c);
 }
 
-/* The write function of a cookie. Returns the bytes written; 0 and errno after an error. */
+/* Serves as the write function of a cookie. Returns the bytes written; 0 and errno after an error. */
 static ssize_t write_text(void *cookie, const char *text, size_t bytes)
 {
     terminal *t = cookie;
@@ -223,7 +223,7 @@ int cli_terminal_end(void)
     return failed;
 }
 
-/* The terminal of a stream, or NULL. */
+/* Returns the terminal of a stream, or NULL. */
 static terminal *terminal_of(const FILE *f)
 {
     terminal *t = others;

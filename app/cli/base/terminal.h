@@ -14,7 +14,7 @@ FILE *cli_terminal_open(int fd);
 /* Flushes standard output; a character that is not whole by then is shown as U+FFFD. As fflush. */
 int cli_terminal_end(void);
 
-/* The descriptor of a stream, with or without a filter; fileno does not know that of a filter. */
+/* Returns the descriptor of a stream, with or without a filter; fileno does not know that of a filter. */
 int cli_descriptor(FILE *f);
 /* Does the stream f lead to a terminal that knows control sequences? $TERM is neither unset nor "dumb". */
 bool cli_has_controls(FILE *f);

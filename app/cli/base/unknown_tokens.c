@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of a text that are shown: all, or characters up to a limit. */
+/* Returns the bytes of a text that are shown: all, or characters up to a limit. */
 static size_t whole_characters(const char *text, size_t bytes)
 {
     size_t n = 0;

@@ -26,7 +26,7 @@ void cli_unknown_add(void *user, const char *text, size_t bytes);
 void cli_unknown_end_line(cli_unknown *u);
 /* Adds the unknown texts of a block of lines, each up to max_tokens (0: no limit). */
 int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const cli_lines *in, int64_t max_tokens);
-/* All texts, separated by spaces, or as ids; invisible characters as code points: U+200B. */
+/* Writes all texts, separated by spaces, or as ids; invisible characters as code points: U+200B. */
 void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
 /* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */
 void cli_unknown_report(const cli_unknown *u);

@@ -11,7 +11,7 @@
 int utf8_length(const char *s, size_t bytes);
 /* Decodes the character at *s (zero-terminated) and advances *s; U+FFFD for what is not UTF-8, as att_utf8_decode. */
 uint32_t utf8_next(const char **s);
-/* Bytes of the characters of s (zero-terminated) that are whole within the first `bytes`, for "%.*s" */
+/* Returns the bytes of the characters of s (zero-terminated) that are whole within the first `bytes`, for "%.*s" */
 int utf8_prefix(const char *s, int bytes);
 /* Can it control a terminal, or the order or lines of what is around it? C0, DEL, C1, line and paragraph separators,
  * and marks of the direction of text. */

@@ -55,7 +55,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The name of an option's field in a line of --shapes: with "_" for "-". */
+/* Returns the name of an option's field in a line of --shapes: with "_" for "-". */
 static const char *field_name(const cli_option *o, char *name, size_t size)
 {
     snprintf(name, size, "%s", o->name);
@@ -76,7 +76,7 @@ static const char *word_of(const cli_option *o, int choice, char *words, size_t 
     return word;
 }
 
-/* The settings as JSON, named as in a line of --shapes. */
+/* Returns the settings as JSON, named as in a line of --shapes. */
 static json_t *fields_of(const attention_settings *set)
 {
     json_t *row = json_object();
@@ -200,7 +200,7 @@ static int measure(const char *line)
     return code;
 }
 
-/* The option of a field in a line of --shapes, or NULL after an error message. */
+/* Returns the option of a field in a line of --shapes, or NULL after an error message. */
 static const cli_option *find(const char *where, const char *field)
 {
     enum { FIELDS = sizeof options / sizeof *options - 1 - NO_FIELDS };

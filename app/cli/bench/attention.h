@@ -57,11 +57,11 @@ typedef struct attention_case {
  * after a failure, too. */
 int attention_open(attention_case *c, const attention_settings *set, const char *line);
 void attention_close(attention_case *c);
-/* One pass; arg is the case. */
+/* Runs one pass; arg is the case. */
 int attention_once(void *arg);
 /* 0, or a code after the library's error message. */
 int attention_status(const attention_case *c, att_status s);
-/* A dense tensor [dim[0], ...], which the case frees, of random numbers if dtype is f32, f16 or bf16. */
+/* Makes a dense tensor [dim[0], ...], which the case frees, of random numbers if dtype is f32, f16 or bf16. */
 int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int rank, const int64_t *dim);
 /* Reads row x[b, head, i], as doubles: [dim[3]] of a tensor of rank 4, one number of rank 3. Dimensions of 1 are
  * broadcast. */
@@ -69,19 +69,19 @@ void attention_read(const attention_case *c, const att_tensor *x, int64_t b, int
 /* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
  * that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);
-/* Bytes of keys and values if the pass is bound by reading them (one query per head), else 0. */
+/* Returns the bytes of keys and values if the pass is bound by reading them (one query per head), else 0. */
 double attention_reads(const attention_case *c);
 
 /* ---- attention_stages.c: score, modifiers and masks by name ---- */
 
 /* Sets the stages of the spec, and their arguments. */
 int attention_set_stages(attention_case *c);
-/* How many of the parameters are the score's. */
+/* Returns how many of the parameters are the score's. */
 int attention_score_params(const attention_case *c);
-/* The number of keys of sequence b, and the position of its query i. */
+/* Return the number of keys of sequence b, and the position of its query i. */
 int64_t attention_key_count(const attention_case *c, int64_t b);
 int64_t attention_position(const attention_case *c, int64_t b, int64_t i);
-/* The keys [*first, *last) of query i of sequence b; the boolean mask thins them out further. */
+/* Finds the keys [*first, *last) of query i of sequence b; the boolean mask thins them out further. */
 void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *first, int64_t *last);
 bool attention_allows(const attention_case *c, int64_t i, int64_t j);
 

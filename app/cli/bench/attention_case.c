@@ -49,7 +49,7 @@ static int make_tensors(attention_case *c)
 
 /* ---- The cache ---------------------------------------------------------------- */
 
-/* The dimension `dim` of t is over keys: reduces it to `keys`. */
+/* Reduces dimension `dim` of t, which is over keys, to `keys`. */
 static void shorten(const attention_case *c, att_tensor *t, int dim, int64_t keys)
 {
     if (t->rank > dim && t->dim[dim] == c->set.k_len)

@@ -40,10 +40,11 @@ typedef struct reference {
 
 static const double unit = 0x1p-24;
 
-/* The absolute error of a weight. Below 2^-126 it may have any value of that magnitude, as kernels avoid denormals. */
+/* Returns the absolute error of a weight. Below 2^-126 it may have any value of that magnitude, as kernels avoid
+ * denormals. */
 static double error_of(double weight, double relative) { return relative * weight + 0x1p-125; }
 
-/* The dot product; adds that of absolute values to *magnitude. */
+/* Returns the dot product; adds that of absolute values to *magnitude. */
 static double dot(int64_t n, const double *a, const double *b, double *magnitude)
 {
     double sum = 0;
@@ -60,7 +61,7 @@ typedef struct pair {
     int64_t batch, head, q, k;
 } pair;
 
-/* One head of a parameter [heads or 1, ...], or of one that is broadcast over pairs. */
+/* Views one head of a parameter [heads or 1, ...], or of one that is broadcast over pairs. */
 static att_param_view operand_of(const att_tensor *t, const float *data, bool pairs, int64_t head)
 {
     att_param_view o = {0};
@@ -75,7 +76,7 @@ static att_param_view operand_of(const att_tensor *t, const float *data, bool pa
     return o;
 }
 
-/* The pair as an argument of formulas: r->q and r->k, or absolute values of these and of the parameters. */
+/* Views the pair as an argument of formulas: r->q and r->k, or absolute values of these and of the parameters. */
 static void view_pair(const reference *r, const pair *p, bool absolute, att_head *at, att_param_view *param,
                       att_pair *out)
 {
@@ -109,7 +110,7 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_head
                       .param = param};
 }
 
-/* The score of r->q and r->k as softmax gets it, and the derivative of the modifiers. */
+/* Returns the score of r->q and r->k as softmax gets it, and the derivative of the modifiers. */
 static double score(reference *r, const pair *p, double *derivative)
 {
     const attention_case *c = r->c;
@@ -191,7 +192,7 @@ static double sink_score(const reference *r, int64_t head)
 
 /* ---- Dropout: as attend.h lays it out ------------------------------------------- */
 
-/* The factor of the pair's weight: 0, or 1 / (1 - p). */
+/* Returns the factor of the pair's weight: 0, or 1 / (1 - p). */
 static double dropout_factor(const attention_case *c, const pair *p)
 {
     const double share = (double)c->spec.dropout;
@@ -474,7 +475,7 @@ static int open_reference(reference *r, double **memory)
     return CLI_DONE;
 }
 
-/* The scale and the rounding units of the case; no memory yet. */
+/* Returns the scale and the rounding units of the case; no memory yet. */
 static reference reference_of(attention_case *c)
 {
     const attention_settings *s = &c->set;

@@ -54,7 +54,8 @@ static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); 
 
 /* ---- Stages and parameters: added one by one ----------------------------------- */
 
-/* The next parameter, to be filled in. The stages that there are have no more than there is room for: see new_stage. */
+/* Returns the next parameter, to be filled in. The stages that there are have no more than there is room for: see
+ * new_stage. */
 static att_tensor *new_param(attention_case *c) { return &c->param[c->args.n_params++]; }
 
 /* Adds a stage, whose parameters come next. */

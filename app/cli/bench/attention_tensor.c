@@ -21,7 +21,7 @@ static const char *const option_of[][2] = {
 };
 enum { NAMES = sizeof option_of / sizeof *option_of };
 
-/* The library's message with the options as typed. */
+/* Prints the library's message with the options as typed. */
 static void name_options(const char *message, char *text, size_t size)
 {
     size_t used = 0;

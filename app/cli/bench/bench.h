@@ -25,7 +25,7 @@ typedef struct bench_options {
      .help = "do not compare the results with plain loops in double first"}
 /* clang-format on */
 
-/* The next number in [-1, 1) of the generator whose state is *seed. */
+/* Returns the next number in [-1, 1) of the generator whose state is *seed. */
 double bench_random(uint64_t *seed);
 /* Allocates the product of dim [rank] numbers in [-1, 1), the same ones for the same seed. */
 int bench_numbers(att_ctx *ctx, float **out, uint64_t seed, int rank, const int64_t *dim);

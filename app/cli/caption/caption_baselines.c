@@ -60,7 +60,7 @@ typedef struct trial {
     att_status status[PART];
 } trial;
 
-/* One candidate, by one thread */
+/* Scores one candidate, on one thread. */
 static void try_candidate(void *arg, int i)
 {
     trial *t = arg;

@@ -16,7 +16,7 @@ int caption_candidates_open(caption_candidates *c, att_ctx *ctx, const char *con
                             const att_caption_set *train, uint64_t seed);
 void caption_candidates_free(caption_candidates *c);
 
-/* The candidate whose CIDEr-D is the largest if all images get it. */
+/* Finds the candidate whose CIDEr-D is the largest if all images get it. */
 int caption_best_constant(const caption_references *r, const caption_candidates *c, const char **best);
 
 /* Four constants, chosen on training images one after the other: each raises CIDEr-D of the best of all that are chosen

@@ -14,7 +14,7 @@ static int64_t words_in(const char *text)
     return n;
 }
 
-/* The mean number of words of the references of image i */
+/* Returns the mean number of words of the references of image i. */
 static double mean_words(const caption_references *r, int64_t i)
 {
     int64_t sum = 0;
@@ -23,7 +23,7 @@ static double mean_words(const caption_references *r, int64_t i)
     return (double)sum / (double)(r->offset[i + 1] - r->offset[i]);
 }
 
-/* The images of one row, copied side by side to `some` */
+/* Copies the images of one row, copied side by side to `some`. */
 static int score_row(const caption_scores *s, const caption_references *r, uint64_t seed, caption_scores *some,
                      caption_length *row)
 {

@@ -18,7 +18,7 @@ int caption_scores_by_length(const caption_scores *s, const caption_references *
                              int *n);
 
 void caption_lengths_print(const caption_length *rows, int n);
-/* As the member "by_length" of an object */
+/* Writes the results as the member "by_length" of an object. */
 void caption_lengths_json(cli_json *j, const caption_length *rows, int n);
 /* [mean, low, high] */
 void caption_interval_json(cli_json *j, const char *key, const att_interval *i);

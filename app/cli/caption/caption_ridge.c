@@ -58,7 +58,8 @@ static void sum_products(void *arg, int f)
 
 /* ---- Weights ---------------------------------------------------------------- */
 
-/* The lower factor of products / n + strength, which is positive definite (Cholesky); all: of all images, n */
+/* Computes the lower factor of products / n + strength, which is positive definite (Cholesky); all: of all images,
+ * n. */
 static void factorize(const learning *l, bool all, int64_t n, double strength)
 {
     const int64_t width = l->r->width;
@@ -96,7 +97,7 @@ static void solve(const learning *l, bool all, double strength)
     l->r->strength = strength;
 }
 
-/* The kind with the largest prediction for features of mean 0 and variance 1; of equal ones the first */
+/* Returns the kind with the largest prediction for features of mean 0 and variance 1; of equal ones the first. */
 static int64_t choose(const caption_ridge *r, const double *x)
 {
     int64_t best = 0;
@@ -113,7 +114,7 @@ static int64_t choose(const caption_ridge *r, const double *x)
     return best;
 }
 
-/* What the weights choose for the images that are held out, in sum */
+/* Returns what the weights choose for the images that are held out, in sum. */
 static double held_out(const learning *l)
 {
     double sum = 0;

@@ -16,7 +16,8 @@ typedef struct caption_ridge {
  * of a few that, trained on four fifths of the images, chooses best for the others. Free *r after an error, too. */
 int caption_ridge_learn(caption_ridge *r, att_ctx *ctx, double *x, int64_t n, int64_t width, const float *y,
                         int64_t kinds);
-/* The kind of an image with features x [width], which become of mean 0 and variance 1 as those that were trained on */
+/* Returns the kind of an image with features x [width], which become of mean 0 and variance 1 as those that were
+ * trained on. */
 int64_t caption_ridge_choose(const caption_ridge *r, double *x);
 void caption_ridge_free(caption_ridge *r);
 

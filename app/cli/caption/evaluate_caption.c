@@ -117,7 +117,7 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The rank of each image among all, by the probability of its caption; of those of the same by their order. */
+/* Ranks each image among all by the probability of its caption; images of equal probability keep their order. */
 static void rank_images(evaluation *e, const ranking *x)
 {
     const int64_t n = e->n;

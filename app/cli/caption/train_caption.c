@@ -156,7 +156,7 @@ static void complete_options(void)
     presence = presence >= 0 ? presence : encoder ? 0 : 300;
 }
 
-/* The first epochs, of all, in which only presence is trained; it leaves some for captions. */
+/* Sets the first epochs, of all, in which only presence is trained; it leaves some for captions. */
 static int complete_presence(double epochs)
 {
     if (presence_epochs < 0)
@@ -216,7 +216,7 @@ static json_t *decoder_json(void)
                            "embedding_size", (json_int_t)embedding, "num_layers", (json_int_t)layers);
 }
 
-/* The model's settings, malloc'd */
+/* Writes the model's settings, malloc'd. */
 static int write_settings(char **text)
 {
     json_t *root = decoder_json();
@@ -350,7 +350,7 @@ static int share_time(void *training)
     return cli_status(t->common.ctx, att_training_caption_train_words(t->common.training));
 }
 
-/* What the loss is of */
+/* Returns what the loss is of. */
 static const char *quantity(const void *training)
 {
     const caption_training *t = training;

@@ -11,7 +11,7 @@
 
 /* ---- axes */
 
-/* The smallest number of at least min that is 1, 2 or 5 times a power of ten. */
+/* Returns the smallest number of at least min that is 1, 2 or 5 times a power of ten. */
 static double round_step(double min)
 {
     const double power = pow(10, floor(log10(min)));
@@ -58,7 +58,7 @@ void chart_tick(const chart_axis *a, double value, char *text, size_t size)
     text[used] = '\0';
 }
 
-/* The position of a value on the axis, from 0 to 1. */
+/* Returns the position of a value on the axis, from 0 to 1. */
 static double position_on(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
 
 /* With margins at both ends, but not below zero unless a value is; without values, from 0 to 1. */
@@ -149,8 +149,8 @@ static void draw_axes(const frame *r, bool last)
     }
 }
 
-/* The points of a curve in pixels. Of all points in a pixel column it keeps the first, lowest, highest and last, which
- * draw the same line. Returns their number. */
+/* Selects the points of a curve in pixels. Of all points in a pixel column it keeps the first, lowest, highest and
+ * last, which draw the same line. Returns their number. */
 static int64_t thin(const frame *r, const chart_curve *v, double *x /* [n] */, double *y)
 {
     int64_t count = 0;
@@ -299,7 +299,7 @@ static const char marks[] = "*+ox#@%&";
 
 static char mark_of(int k) { return marks[k % (int)(sizeof marks - 1)]; }
 
-/* The curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
+/* Returns the curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
  * neighbors; NAN where the curve is not. *from: the first point to read, updated for the next column. */
 static double height_at(const chart_curve *v, double low, double high, int64_t *from)
 {
@@ -335,7 +335,7 @@ static void sketch(const chart_panel *p, const chart_axis *x, const chart_axis *
     }
 }
 
-/* The tick in this row, if there is one. */
+/* Writes the tick in this row, if there is one. */
 static void row_label(const chart_axis *y, int row, char *text, size_t size)
 {
     *text = '\0';
@@ -378,7 +378,7 @@ static void print_legend(FILE *f, const chart_panel *p, int indent, int colors)
     }
 }
 
-/* The rows of a panel with their tick labels, and the line below them. */
+/* Prints the rows of a panel with their tick labels, and the line below them. */
 static void print_rows(FILE *f, const chart_panel *p, const chart_axis *x, int columns, int colors)
 {
     static int cell[ROWS][MAX_COLUMNS];

@@ -39,7 +39,7 @@ typedef struct chart {
 int chart_svg(FILE *f, const chart *c);
 /* For a terminal or a log; colors: see terminal_colors(f). Each curve has its own character. */
 void chart_terminal(FILE *f, const chart *c, int colors);
-/* The color of curves of this number. */
+/* Returns the color of curves of this number. */
 color chart_color(int number);
 
 /* An axis: its range, and ticks at multiples of 1, 2 or 5 times a power of ten. */
@@ -50,7 +50,7 @@ typedef struct chart_axis {
 
 /* Over [low, high], with about `ticks` ticks. */
 chart_axis chart_axis_over(double low, double high, int ticks);
-/* A tick's value as text, with as many decimals as the steps need: "0.25", "12,000". */
+/* Writes a tick's value as text, with as many decimals as the steps need: "0.25", "12,000". */
 void chart_tick(const chart_axis *a, double value, char *text, size_t size);
 
 #endif

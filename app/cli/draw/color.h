@@ -17,8 +17,8 @@ color color_ramp(double t);
 /* Perceived lightness in [0, 1] (OKLab L): text on c is black above about 0.65. */
 double color_lightness(color c);
 
-/* Number of colors to use on f: 1 << 24 or 256 on a terminal; 0 if f is not a terminal or a dumb one, or NO_COLOR is
- * set. */
+/* Returns the number of colors to use on f: 1 << 24 or 256 on a terminal; 0 if f is not a terminal or a dumb one, or
+ * NO_COLOR is set. */
 int terminal_colors(FILE *f);
 /* Escape sequence that sets the background (layer 48) or the text (layer 38). */
 void terminal_color(FILE *f, int colors, int layer, color c);

@@ -75,7 +75,7 @@ static grid choose(FILE *f, const heatmap *h, int colors)
     return g;
 }
 
-/* The heads of columns [first, last). Blocks are narrow: every fifth has a number. */
+/* Prints the heads of columns [first, last). Blocks are narrow, so only every fifth has a number. */
 static void print_heads(const grid *g, const heatmap *h, int64_t first, int64_t last)
 {
     char number[24];
@@ -200,8 +200,8 @@ typedef struct layout {
 
 enum { SVG_LABEL = 200 };
 
-/* The label for a picture: fonts draw the lower block that begins a piece of SentencePiece as a long bar, so an open
- * box stands for it. Both have three bytes. */
+/* Returns the label for a picture: fonts draw the lower block that begins a piece of SentencePiece as a long bar, so an
+ * open box stands for it. Both have three bytes. */
 static const char *svg_label(const char *const *labels, int64_t i, char text[SVG_LABEL])
 {
     static const char block[] = "\u2581", box[] = "\u2423";

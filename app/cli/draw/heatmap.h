@@ -30,7 +30,7 @@ int heatmap_terminal(FILE *f, const heatmap *h, int colors);
  * their values. */
 int heatmap_svg(FILE *f, const char *title, const heatmap *h);
 
-/* The scale of the colors of weights [n]: from 0 to the first tick at or above the largest. */
+/* Returns the scale of the colors of weights [n]: from 0 to the first tick at or above the largest. */
 chart_axis heatmap_scale(const float *weights, int64_t n);
 /* Draws the bar that shows what colors mean, and its ticks to the right. */
 void heatmap_bar(FILE *f, double x, double y, double height, const chart_axis *scale);

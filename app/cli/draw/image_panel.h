@@ -15,7 +15,7 @@ typedef struct image_panel {
 /* The side of an image is at most `longest` px; where it can be, `scale` px a pixel are a multiple of 1/2, so that
  * they are whole ones in a PNG of twice the size. */
 double image_panel_scale(const att_image *image, double longest);
-/* The image itself; the edges of pixels stay sharp where it is enlarged. 0, or a code after a message. */
+/* Draws the image itself; the edges of pixels stay sharp where it is enlarged. 0, or a code after a message. */
 int image_panel_draw(FILE *f, const image_panel *p);
 /* In pale gray, for colors over it. */
 int image_panel_draw_pale(FILE *f, const image_panel *p);

@@ -6,7 +6,7 @@
 
 #define FONTS "'Noto Sans','Noto Sans CJK JP','Hiragino Sans','Yu Gothic UI','Segoe UI','DejaVu Sans',sans-serif"
 
-/* A number with at most two decimals, without trailing zeros. */
+/* Writes a number with at most two decimals, without trailing zeros. */
 static void number(FILE *f, const char *name, double v)
 {
     v = round(v * 100) / 100;

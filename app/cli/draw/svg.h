@@ -26,12 +26,12 @@ void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width,
 void svg_polyline(FILE *f, const double *x, const double *y, int64_t n, double width, const char *dash, color stroke);
 /* tooltip NULL: none. */
 void svg_circle(FILE *f, double x, double y, double radius, color fill, const char *tooltip);
-/* A PNG file in memory, png [bytes], stretched to this size. */
+/* Draws a PNG file in memory, png [bytes], stretched to this size. */
 void svg_image(FILE *f, double x, double y, double width, double height, const uint8_t *png, size_t bytes);
-/* What is drawn in between is a layer of this opacity. */
+/* Begins and ends a layer of this opacity. */
 void svg_layer(FILE *f, double opacity);
 void svg_layer_end(FILE *f);
-/* What is drawn in between has a name, and is drawn again, moved by x and y, by svg_again. */
+/* Begins and ends a group with a name, which svg_again draws again, moved by x and y. */
 void svg_named(FILE *f, const char *name);
 void svg_named_end(FILE *f);
 void svg_again(FILE *f, const char *name, double x, double y);

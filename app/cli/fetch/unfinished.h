@@ -12,7 +12,7 @@ typedef struct cli_unfinished {
     int fd;              /* which has the lock */
 } cli_unfinished;
 
-/* An empty folder; the parent is created if necessary. Waits while another process has it. */
+/* Makes an empty folder; the parent is created if necessary. Waits while another process has it. */
 int cli_unfinished_open(cli_unfinished *u, const char *parent, const char *name);
 /* Moves the folder `part` in it to PARENT/NAME, durably. */
 int cli_unfinished_move(const cli_unfinished *u, const char *part, const char *target);

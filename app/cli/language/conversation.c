@@ -72,7 +72,8 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
 
 /* ---- answers */
 
-/* A session of one sequence, which keeps what it has computed of the conversation. After an error it is opened anew. */
+/* Opens a session of one sequence, which keeps what it has computed of the conversation. After an error it is opened
+ * anew. */
 static int open_session(cli_conversation *c)
 {
     const att_generation_options *o =

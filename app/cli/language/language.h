@@ -79,7 +79,7 @@ void cli_token_write(cli_json *j, const cli_language *m, const cli_scored_tokens
 /* Writes an array of such objects. */
 void cli_tokens_write(cli_json *j, const char *key, const cli_language *m, const cli_scored_tokens *t);
 
-/* How a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */
+/* Returns how a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */
 const char *cli_generation_end(att_generation_end end);
 
 /* Fails where a prompt of this number of tokens cannot be continued; what: "the prompt", "line 3". */

@@ -69,7 +69,7 @@ int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH])
     return CLI_DONE;
 }
 
-/* The content of an open file. */
+/* Reads the content of an open file. */
 static int parse(const char *path, int fd, json_t **out)
 {
     struct stat s;

@@ -12,7 +12,7 @@ typedef struct cli_checkpoints {
     char newest[64];  /* its name; "": there is none */
     bool paused;      /* the newest one is of an interruption (see att_training_pause) */
 } cli_checkpoints;
-/* Those in the folder, which need not exist. */
+/* Finds the checkpoints in the folder, which need not exist. */
 void cli_checkpoints_find(const char *folder, cli_checkpoints *c);
 /* Removes them, or moves them to another folder of the same file system. */
 int cli_checkpoints_remove(const char *folder);

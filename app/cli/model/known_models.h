@@ -24,7 +24,7 @@ extern const cli_known_model cli_known_models[]; /* up to name NULL */
 /* Their names for completion, as cli_command.words */
 #define CLI_KNOWN_MODEL_NAMES "all-MiniLM-L6-v2|SmolLM2-135M-Instruct"
 
-/* The model of this name, or NULL. */
+/* Returns the model of this name, or NULL. */
 const cli_known_model *cli_known_model_find(const char *name);
 
 #endif

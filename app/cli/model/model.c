@@ -122,8 +122,8 @@ static void add_of_subject(void *user, const char *name)
     snprintf(list->names + n, sizeof list->names - n, "%s%s", n ? ", " : "", name);
 }
 
-/* The model to fetch instead of a missing one: that of this name or, if there is no other model of the subject, any of
- * the subject; NULL: none. */
+/* Returns the model to fetch instead of a missing one: that of this name or, if there is no other model of the subject,
+ * any of the subject; NULL: none. */
 static const char *to_fetch(const char *name, const model_list *list)
 {
     const cli_known_model *m = cli_known_model_find(name);
@@ -133,7 +133,7 @@ static const char *to_fetch(const char *name, const model_list *list)
     return m ? m->name : NULL;
 }
 
-/* The end of the message that no model has this name: the nearest one of the list or of those to download. */
+/* Returns the end of the message that no model has this name: the nearest one of the list or of those to download. */
 static const char *near_model(cli_hint *hint, const char *name, model_list *list)
 {
     const char *words[32];
@@ -147,7 +147,7 @@ static const char *near_model(cli_hint *hint, const char *name, model_list *list
     return cli_did_you_mean(hint, "", name, words, n, "");
 }
 
-/* The terms of a model of the source tree that an installation leaves out; NULL: not a name of such a model. */
+/* Returns the terms of a model of the source tree that an installation leaves out; NULL: not a name of such a model. */
 static const char *restricted_terms(const char *name)
 {
 #define ROW(model, terms) {model, terms},

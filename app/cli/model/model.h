@@ -8,13 +8,13 @@
 
 /* ---- Finding ----------------------------------------------------------------- */
 
-/* The subject of a folder or a .gguf file, as far as its files tell. */
+/* Returns the subject of a folder or a .gguf file, as far as its files tell. */
 att_subject cli_model_subject(const char *path);
 /* Is there a model of this name or path, and of this subject? name NULL: no. */
 bool cli_model_is(att_subject subject, const char *name);
-/* The folder of a model by att_model_find, of this subject; ATT_SUBJECT_NONE: of any. name NULL: the only model of the
- * subject. Errors: it is of another subject, and the message names the command for it; there is none, and the message
- * states how to get one; several. */
+/* Finds the folder of a model by att_model_find, of this subject; ATT_SUBJECT_NONE: of any. name NULL: the only model
+ * of the subject. Errors: it is of another subject, and the message names the command for it; there is none, and the
+ * message states how to get one; several. */
 int cli_model_find(att_subject subject, const char *name, att_model_path *path);
 
 /* ---- Opening ----------------------------------------------------------------- */

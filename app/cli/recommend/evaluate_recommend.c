@@ -235,7 +235,7 @@ static int64_t sampled(void) { return negatives ? negatives : 100; }
 
 static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
-/* The point in time from which on actions are held out. */
+/* Returns the point in time from which on actions are held out. */
 static const char *point_of(const evaluation *e, char text[CLI_TIME_BYTES])
 {
     return cli_time_text(part ? e->log.held.test_from : e->log.held.valid_from, e->log.info.time_per_second, text);
@@ -279,14 +279,14 @@ static void print_candidates(const evaluation *e)
 
 static double half_width(const att_interval *x) { return (x->high - x->low) / 2; }
 
-/* The last name of a path. */
+/* Returns the last name of a path. */
 static const char *short_name(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return slash && slash[1] ? slash + 1 : name;
 }
 
-/* The results of one cutoff. */
+/* Prints the results of one cutoff. */
 static void print_table(const evaluation *e, int64_t k)
 {
     const struct {
@@ -353,7 +353,7 @@ static void json_estimate(cli_json *j, const char *key, const att_interval *x)
     cli_json_number(j, name, x->high, 8);
 }
 
-/* What the training has, and what is held out. */
+/* Writes the sizes of the training part, and what is held out. */
 static void json_training(cli_json *j, const evaluation *e)
 {
     const att_holdout_info *h = &e->log.held;
@@ -488,7 +488,7 @@ static int fail_without_cases(const evaluation *e)
                     (long long)data.min_actions);
 }
 
-/* How many items of the log the model knows, and how many histories have none of them. */
+/* Reports how many items of the log the model knows, and how many histories have none of them. */
 static int count_known(evaluation *e)
 {
     att_holdout_case c;

@@ -26,7 +26,7 @@ static int add_head(map *w, int64_t attention, int64_t head, float share)
     return code;
 }
 
-/* The mean of the heads of one or all (-1) layers, or one of them */
+/* Computes the mean of the heads of one or all (-1) layers, or one of them. */
 static int add_column(map *w, int64_t layer, int64_t head)
 {
     const int64_t layers = w->m->info.layers;

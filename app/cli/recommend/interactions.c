@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The library's message, with the options that help. */
+/* Prints the library's message, with the options that help. */
 static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_status s)
 {
     const char *message = att_error(ctx);
@@ -148,7 +148,7 @@ void cli_interactions_complete(cli_interactions_options *o)
 
 static bool is_histories(const att_interactions_info *i) { return !strcmp(i->format, "histories"); }
 
-/* The first and the last time of all actions */
+/* Finds the first and the last time of all actions. */
 static void find_times(const cli_interactions *l, double *first, double *last)
 {
     *first = INFINITY;
@@ -203,7 +203,7 @@ static void note_rest(const cli_interactions *l)
     note_columns(l);
 }
 
-/* The points in time of the options, in the unit of the log; 0: there are none. */
+/* Reads the points in time of the options, in the unit of the log; 0: there are none. */
 static int read_points(const cli_interactions *l, const cli_interactions_options *o, double *valid_from,
                        double *test_from)
 {

@@ -76,14 +76,14 @@ int cli_interactions_check(const cli_interactions_options *o);
 int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o);
 void cli_interactions_close(cli_interactions *l);
 
-/* What the log has, and what of it is unusual: a line each, on standard error. */
+/* Reports the sizes of the log and what is unusual about it, a line each, on standard error. */
 void cli_interactions_report(const cli_interactions *l);
-/* What of it is unusual alone; path: that of the log. */
+/* Reports only what is unusual about the log; path: that of the log. */
 void cli_interactions_note(const cli_interactions *l, const char *path);
 /* "leave-one-out", "time", "none" */
 const char *cli_split_name(att_holdout_kind kind);
 
-/* The number of a user; an error names the nearest id. */
+/* Finds the number of a user; an error names the nearest id. */
 int cli_interactions_user(const cli_interactions *l, const char *path, const char *id, int64_t *user);
 
 #endif

@@ -59,7 +59,7 @@ static int choose_column(reading *r, const char *path)
     return CLI_DONE;
 }
 
-/* The current record, which is not a header */
+/* Reads the current record, which is not a header. */
 static int add_record(reading *r)
 {
     cli_records *in = &r->in;

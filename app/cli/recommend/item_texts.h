@@ -29,7 +29,7 @@ int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column,
 void cli_item_texts_free(cli_item_texts *t);
 /* Fails if there are texts, but no action of the log has an item with one; path: of the texts. */
 int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_interactions *log);
-/* The text of an item; NULL: it has none. */
+/* Returns the text of an item; NULL: it has none. */
 const char *cli_item_texts_find(const cli_item_texts *t, const char *id);
 /* Embeds the texts of the log's items from `first` up to `end` by this sentence model (NULL: the only one), as
  * t->vectors [end - first, width]; zeros where an item has none. */

@@ -92,7 +92,7 @@ static const cli_option options[] = {
 
 /* ---- options ------------------------------------------------------------------ */
 
-/* The first of the options of a new model that are set, or NULL. */
+/* Returns the first of the options of a new model that are set, or NULL. */
 static const char *size_option(void)
 {
     const struct {
@@ -180,7 +180,7 @@ static int read_log(recommend_training *t)
     return code;
 }
 
-/* What the model to begin with was trained on, to be stored; another log is read as that was. */
+/* Finds what the model to begin with was trained on, to be stored; another log is read as that was. */
 static int read_base_training(recommend_training *t)
 {
     const bool renewed = t->common.renewed;
@@ -208,7 +208,7 @@ static int open_base(recommend_training *t)
     return code || t->common.continues ? code : read_base_training(t);
 }
 
-/* The checksum of what is held out for validation, and how it is ranked. */
+/* Returns the checksum of what is held out for validation, and how it is ranked. */
 static int64_t checksum(const recommend_training *t)
 {
     uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
@@ -223,7 +223,7 @@ static int64_t checksum(const recommend_training *t)
     return (int64_t)sum;
 }
 
-/* The log, and vectors of the texts of items that the model does not have. */
+/* Opens the log, and vectors of the texts of items that the model does not have. */
 static int read_actions(void *training)
 {
     recommend_training *t = training;
@@ -301,7 +301,7 @@ static void add_setting(char *text, size_t size, const char *name, int64_t value
         snprintf(text + n, size - n, ", \"%s\": %lld", name, (long long)value);
 }
 
-/* The settings of a new model as JSON. */
+/* Writes the settings of a new model as JSON. */
 static void write_settings(char *text, size_t size)
 {
     static const char *const types[] = {[SASREC] = "attend-sasrec", [BERT4REC] = "attend-bert4rec"};

@@ -90,7 +90,7 @@ static void add_number(char *text, size_t size, const char *name, double x)
     add_option(text, size, name, x != 0 ? number : NULL);
 }
 
-/* The split as it would be typed. */
+/* Writes the split as it would be typed. */
 static void write_split(const cli_interactions_options *o, char *text, size_t size)
 {
     snprintf(text, size, "--split %s", cli_split_name((att_holdout_kind)o->split));

@@ -10,10 +10,10 @@
  * name; "options" of log and split, "bytes" and "checksums" of its training, as far as they are known; "renewed", where
  * it is the model in the same folder and the log has grown. */
 
-/* The models that this training (NULL: not known) began with, and the model itself; to be released. */
+/* Returns the models that this training (NULL: not known) began with, and the model itself; to be released. */
 json_t *cli_training_data_of(const json_t *training, const char *model, bool renewed);
 
-/* The split of a training by its options; what they leave out has its defaults. */
+/* Returns the split of a training by its options, with defaults for those that it leaves out. */
 void cli_training_data_split(const json_t *options, cli_interactions_options *o);
 
 /* Sets what was not typed of CLI_INTERACTIONS_OPTIONS, rows of `options`, to what the training with the options `all`

@@ -16,7 +16,7 @@ int cli_base_model_end(cli_training *t, const att_model_path *next, int code);
 /* To be called before the folder's options are read: completes what a process that was killed has left of the two calls
  * above, or undoes it. */
 int cli_base_model_recover(const char *folder);
-/* The folder's model becomes the one of the folder `base` again, if it is another one. */
+/* Restores the folder's model from the folder `base`, if it is another one. */
 int cli_base_model_restore(const char *folder, const char *base);
 
 #endif

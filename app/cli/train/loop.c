@@ -85,7 +85,7 @@ static int validate(cli_training *t, int64_t step)
     return CLI_DONE;
 }
 
-/* The model that the training begins with; what follows has to be better. */
+/* Evaluates the model that the training begins with; what follows has to be better. */
 static int validate_first(cli_training *t)
 {
     char line[640];
@@ -203,7 +203,7 @@ static int run_steps(cli_training *t, bool *limit)
 
 /* ---- the start and the end */
 
-/* The first line of an empty log */
+/* Writes the first line of an empty log. */
 static int log_options(cli_training *t)
 {
     char *line;
@@ -259,7 +259,7 @@ static bool has_base(const char *folder)
     return snprintf(path, sizeof path, "%s/base", folder) < (int)sizeof path && stat(path, &s) == 0;
 }
 
-/* Where checkpoints are left, reports how large they are and what they are for. */
+/* If checkpoints remain, reports how large they are and what they are for. */
 static void report_checkpoints(const cli_training *t)
 {
     cli_checkpoints c;
@@ -290,7 +290,7 @@ static int finish(cli_training *t, bool changed)
     return code;
 }
 
-/* The model so far. */
+/* Evaluates the model so far. */
 static int stop(cli_training *t)
 {
     const char *command = t->kind->command;

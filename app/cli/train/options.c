@@ -65,7 +65,7 @@ static bool is_passing(cli_training *t, const char *path)
            (is_there(t, path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode));
 }
 
-/* The part of a path that is inside the folder, or NULL. */
+/* Returns the part of a path that is inside the folder, or NULL. */
 static const char *inside(const char *folder, const char *path)
 {
     const size_t n = strlen(folder);
@@ -96,7 +96,7 @@ static bool is_unset(const cli_option *p, double x)
     return (p->integer || p->number) && !(x > p->min || (x == p->min && !p->above_min));
 }
 
-/* The value as one would type it; false: the option is not set. */
+/* Writes the value as one would type it; false: the option is not set. */
 static bool write_value(cli_training *t, const cli_option *p, char text[VALUE])
 {
     const char *word = p->value;
@@ -165,7 +165,7 @@ static bool may_differ(const cli_training *t, const cli_option *p)
     return t->kind->renewed && is_in(t->kind->renewed, p->name);
 }
 
-/* A file that the training began with is the one that it was, or the training begins anew. */
+/* Checks that a file that the training began with is unchanged; if it is not, the training begins anew. */
 static int check_file(cli_training *t, const cli_option *p)
 {
     char how[128];
@@ -182,7 +182,7 @@ static int check_file(cli_training *t, const cli_option *p)
                     may ? " and the file" : "");
 }
 
-/* The stored path of an option, which may be relative to the folder; valid until the process ends. */
+/* Returns the stored path of an option, which may be relative to the folder; valid until the process ends. */
 static const char *stored_path(cli_training *t, const cli_option *p)
 {
     char path[2 * VALUE];
@@ -195,7 +195,7 @@ static const char *stored_path(cli_training *t, const cli_option *p)
     return json_string_value(json_object_get(t->file.paths, p->name));
 }
 
-/* A folder that the training began with, if it is there still, is the one that was typed. */
+/* Checks that a folder that the training began with, if it still exists, is the one that was typed. */
 static int check_folder(cli_training *t, const cli_option *p)
 {
     struct stat was, is;
@@ -206,7 +206,7 @@ static int check_folder(cli_training *t, const cli_option *p)
     return differs(t, p->name, path, *p->text, "");
 }
 
-/* An option that was typed */
+/* Checks an option that was typed. */
 static int check_typed(cli_training *t, const cli_option *p)
 {
     if (is_in(t->kind->same_files, p->name) && stored_in(t, "options", p->name))
@@ -221,7 +221,7 @@ static int check_typed(cli_training *t, const cli_option *p)
     return free ? CLI_DONE : check_value(t, p, "");
 }
 
-/* An option that was not typed; the environment comes first where the option may change. */
+/* Restores an option that was not typed. If the option may change, the environment takes precedence. */
 static int set_stored(cli_training *t, const cli_option *p, bool *given)
 {
     char source[VALUE];
@@ -295,7 +295,7 @@ static int check_last_step(cli_training *t)
     return code;
 }
 
-/* As version 0.2 stored it. */
+/* Replaces an option that version 0.2 stored in another form. */
 static void replace_half(json_t *options)
 {
     if (json_object_get(options, "half")) {
@@ -359,7 +359,7 @@ static int add_file(cli_training *t, const cli_option *p)
     return code;
 }
 
-/* The options as a JSON object. */
+/* Returns the options as a JSON object. */
 static json_t *options_object(cli_training *t)
 {
     char text[VALUE];
@@ -373,7 +373,7 @@ static json_t *options_object(cli_training *t)
     return all;
 }
 
-/* The object of training.json: options, and the files as they were at the first call. */
+/* Makes the object of training.json: options, and the files as they were at the first call. */
 static int whole_object(cli_training *t, json_t **all)
 {
     char text[VALUE];

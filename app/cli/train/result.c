@@ -35,7 +35,7 @@ int cli_training_validate(cli_training *t, cli_validation *v)
     return code;
 }
 
-/* The last validation was the best: reports how the training continues. */
+/* Reports how the training continues if the last validation was the best. */
 static void report_improving(const cli_training *t)
 {
     const cli_training_options *o = &t->options;
@@ -51,7 +51,7 @@ static void report_improving(const cli_training *t)
                  o->steps ? "steps" : "epochs", 2 * (o->steps ? (double)o->steps : o->epochs));
 }
 
-/* The best model has been written: states which one it is, or that no step was better than the model to begin with. */
+/* Reports which model was written as the best, or that no step was better than the model to begin with. */
 static void report_best(cli_training *t, const att_training_info *info, bool stopped)
 {
     const cli_trainer *k = t->kind;

@@ -195,16 +195,16 @@ int cli_training_run(cli_training *t);
 
 /* ---- For a command's functions --------------------------------------------------- */
 
-/* The share of --minutes that has passed; 0: there is no such limit. */
+/* Returns the share of --minutes that has passed; 0: there is no such limit. */
 double cli_training_time(const cli_training *t);
-/* What the training reports begins anew after this step, as it learns something else. */
+/* Makes reports begin anew after this step, because the training then learns something else. */
 void cli_training_forget(cli_training *t);
 /* Does the learning rate of this att_schedule_kind fall to 0 at the last step? */
 bool cli_schedule_falls(int kind);
 /* As cli_status, of a library's function that opens a training: what it states of its options has their names here, as
  * --label-smoothing, and is a misuse. */
 int cli_training_status(const att_ctx *ctx, att_status s);
-/* How many epochs n steps are. */
+/* Returns how many epochs n steps are. */
 double cli_training_epochs(const cli_training *t, double n);
 /* *name: of a model to begin with; becomes its folder, t->model, as the training stores it. */
 int cli_training_find_model(cli_training *t, att_subject subject, const char **name);
@@ -217,9 +217,9 @@ int cli_training_bleu(const cli_training *t, const char *texts, const char *refe
 
 /* In a folder that cli_training_run has opened. */
 int cli_training_loop(cli_training *t);
-/* One validation, which ends a run of steps; keeps the model if it is the best and that is wanted. */
+/* Runs a validation, which ends a run of steps, and keeps the model if it is the best and keeping is wanted. */
 int cli_training_validate(cli_training *t, cli_validation *v);
-/* The model after the last step. stopped: a signal came before a limit. *none: there is no model yet. */
+/* Writes the model after the last step. stopped: a signal came before a limit. *none: there is no model yet. */
 int cli_training_write(cli_training *t, bool stopped, bool *none);
 /* --json: prints what model the folder has now. Returns code, or that of an error. */
 int cli_training_print_result(const cli_training *t, int code);
@@ -231,9 +231,9 @@ bool cli_training_typed(const cli_training *t, const char *name);
 /* Stores the options as they are in the folder's training.json; paths in --output relative to it, "./base", so that it
  * can be moved. finished: the step after which the training has finished; 0: it has not. */
 int cli_training_options_write(cli_training *t, const char *folder, int64_t finished);
-/* The options as a line of the log of a training, of step 0, malloc'd. */
+/* Writes the options as a line of the log of a training, of step 0, malloc'd. */
 int cli_training_options_line(cli_training *t, char **line);
-/* The step after which the stored training had finished, or 0. */
+/* Returns the step after which the stored training had finished, or 0. */
 int64_t cli_training_finished(const cli_training *t);
 
 #endif

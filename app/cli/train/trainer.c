@@ -36,7 +36,7 @@ static limit limit_of(const cli_training *t)
     return l;
 }
 
-/* The rates of all steps, and how often it validates and saves. */
+/* Checks the rates of all steps, and how often it validates and saves. */
 static int plan(cli_training *t, att_schedule *rates)
 {
     cli_training_options *o = &t->options;

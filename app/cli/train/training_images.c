@@ -61,7 +61,7 @@ static bool is_same(const char *path, const cli_image_file *known)
     return read_file(path, &is) && is.bytes == known->bytes && is.checksum == known->checksum;
 }
 
-/* The last part of a path, as a field of a line; NULL: out of memory. */
+/* Returns the last part of a path, as a field of a line; NULL: out of memory. */
 static char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *p = slash ? slash + 1 : path;
@@ -266,7 +266,7 @@ static int check_blocks(checking *c, int64_t n, bool *broken, int64_t *wrong)
     return code;
 }
 
-/* What follows from the number of images that are not as they should be. */
+/* Reports what follows from the number of images that are not as they should be. */
 static int conclude(const checking *c, int64_t n, int64_t wrong)
 {
     if (wrong && c->compares)

@@ -37,7 +37,7 @@ int cli_alignment_open(cli_alignment *a, const cli_translator *m)
 
 /* ---- one text */
 
-/* The tokens as texts [count]; free it. */
+/* Returns the tokens as texts [count]; free it. */
 static const char **labels_of(const cli_alignment *a, const int32_t *ids, int64_t count)
 {
     const att_tokenizer *t = att_translator_tokenizer(a->m->translator);

@@ -123,7 +123,8 @@ static const char *const sizes[][3] = {
 static const char *const model_types[] = {[TRANSFORMER] = "marian", [RNN] = "attend-seq2seq"};
 static const char *const attentions[] = {"none", "additive", "dot", "general"};
 
-/* The settings of the model as JSON: those of --preset, or, with --config, what the command line states beside it. */
+/* Writes the settings of the model as JSON: those of --preset, or, with --config, what the command line states beside
+ * it. */
 static int choose_model(char text[SETTINGS])
 {
     if (config && preset >= 0)

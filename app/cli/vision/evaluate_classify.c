@@ -143,7 +143,8 @@ static void put_percent(double x)
         printf("  %6.2f %%", 100 * x);
 }
 
-/* A line for each class of the data; the last part of a row of the confusion matrix follows it if all fit. */
+/* Prints a line for each class of the data, followed by the last part of its row of the confusion matrix if all rows
+ * fit. */
 static void print_classes(const counts *c)
 {
     const bool matrix = c->classes <= MAX_TABLE;

@@ -21,11 +21,12 @@ int image_attention_check(const cli_vision *m, int64_t layer, int64_t head)
     return CLI_DONE;
 }
 
-/* The rows [first, first + rows) whose mean is shown */
+/* Returns the rows [first, first + rows) whose mean is shown. */
 static int64_t first_row(const image_attention *a) { return a->from >= 0 ? a->from : a->mean ? a->seen.prefix : 0; }
 static int64_t row_count(const image_attention *a) { return a->mean ? a->seen.source - a->seen.prefix : 1; }
 
-/* The mean of rows [row_count, tokens]: its part of patches into a->weights, the sum of the others into a->rest. */
+/* Computes the mean of rows [row_count, tokens]: the patches into a->weights, the sum of the other tokens into
+ * a->rest. */
 static void collect(image_attention *a, const float *row)
 {
     const int64_t n = a->seen.source, prefix = a->seen.prefix, rows = row_count(a);

@@ -32,7 +32,8 @@ void image_attention_free(image_attention *a);
 /* Reports whose attention it is: "Layer 3, head 1: attention of [CLS]" */
 void image_attention_name(const image_attention *a, char *text, size_t size);
 
-/* The end of that: "attention of [CLS]", "mean attention of all patches", "attention of the patch at 2,5" */
+/* Writes the end of the line: "attention of [CLS]", "mean attention of all patches", "attention of the patch at
+ * 2,5". */
 void image_attention_from(const image_attention *a, char *text, size_t size);
 
 /* Self-contained SVG: the image as the model sees it, and under the colors of the patches. */

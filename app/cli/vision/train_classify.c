@@ -240,7 +240,7 @@ static const char *const presets[] = {
 
 enum { PRESET_PATCH = 4 }; /* the hybrid's convolutions halve twice */
 
-/* The settings of a new model as JSON: those of --config or of --preset. */
+/* Writes the settings of a new model as JSON: those of --config or of --preset. */
 static int choose_settings(classify_training *t, char text[SETTINGS], const char **settings)
 {
     const int64_t side = size ? size : t->info.height ? 0 : 32;

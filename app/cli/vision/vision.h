@@ -22,7 +22,7 @@ typedef struct cli_image {
     att_status status;
     char message[512];
 } cli_image;
-/* How many images to read at once: some for each thread, so that a few large ones fit into memory. */
+/* Returns how many images to read at once: some for each thread, so that a few large ones fit into memory. */
 int64_t cli_images_at_once(const att_ctx *ctx);
 /* Reads the images at paths [n] to images [n], each by one of the context's threads; free them. options or NULL. */
 void cli_images_read(att_ctx *ctx, int64_t n, const char *const *paths, const att_image_options *options,

@@ -1,4 +1,4 @@
-/* Attention backward, without S: for each block of keys and of queries the weights are made again from q, k and the
+/* Attention backward, without S: for each block of keys and of queries the weights are recomputed from q, k and the
  * log-sum-exp (Dao et al. 2022, appendix B).
  *
  *   P = exp(S - lse)    dV = P^T dO    dP = dO V^T    dS = P (dP - delta), delta = rowsum(dO O) - dlse
@@ -67,7 +67,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
 
 /* ---- one task */
 
-/* Where this task's part of the gradients of one head's parameters goes. */
+/* Sets where this task's part of the gradients of one head's parameters goes. */
 static void point_params(att_backward_work *x, int64_t head_in_group)
 {
     const att_backward_job *j = x->job;
@@ -76,7 +76,7 @@ static void point_params(att_backward_work *x, int64_t head_in_group)
     att_params_back_view(j->call, j->grads, &x->head.view.head, head_in_group, part, x->head.param);
 }
 
-/* Do its keys have no part in queries before q0? */
+/* Returns whether no query before q0 attends to the task's keys. */
 static bool is_done(const att_backward_work *x, int64_t q0)
 {
     int64_t first, last;
@@ -84,7 +84,7 @@ static bool is_done(const att_backward_work *x, int64_t q0)
     return x->task->k0 + x->task->keys <= first || x->task->k0 >= last;
 }
 
-/* The block's keys and values of the query head that is computed, in pairs of bf16 where these are multiplied. */
+/* Reads the block's keys and values of the current query head, in pairs of bf16 if these are multiplied. */
 static void read_keys(const att_backward_work *x, int i, att_kv_block *b)
 {
     const att_plan *plan = x->plan;
@@ -120,8 +120,8 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
     }
     point_params(x, head_in_group);
     att_backward_begin(x);
-    /* From the last queries on: these have something to do with every block of keys where attention is causal, and the
-     * next task, which follows one step later, begins at once. */
+    /* Steps run from the last queries to the first: with causal attention the last ones attend to every block of keys,
+     * so the next task, which follows one step later, can begin at once. */
     for (int64_t q0 = att_round_up(x->head.view.head.tq, Q_TILES * panel); q0 > 0; q0 -= Q_TILES * panel) {
         if (head_in_group == group - 1 && is_done(x, q0) && att_ticket_leave(&x->job->tasks, x->task, x->step))
             break;
@@ -131,8 +131,8 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
         att_rows_clear(&x->head.dq, x->head.view.head.tq, x->head.view.rows, x->plan->q_dim);
 }
 
-/* dK and dV are accumulated in the caller's tensor if its rows are whole panels of f32 and contiguous, or if there is
- * one step alone; else in scratch memory. */
+/* Chooses where dK or dV is accumulated: in the caller's tensor if its rows are whole panels of f32 and contiguous, or
+ * if there is only one step; otherwise in scratch memory. */
 static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_block *b, const att_tensor *to,
                                        int64_t head, int64_t dim, bool add, float *room)
 {
@@ -152,7 +152,8 @@ static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_
     return g;
 }
 
-/* dV, and dK of a query head, or of all that share the keys. Scores that are not dot products add to dK themselves. */
+/* Begins dV, and dK of a query head or of all heads that share the keys. Scores that are not dot products add to dK
+ * themselves. */
 static void begin_dv(const att_backward_work *x, att_kv_block *b)
 {
     const att_backward_job *j = x->job;
@@ -179,7 +180,7 @@ static void end_grad_block(const att_backward_work *x, const att_kv_block *b, at
         att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
 }
 
-/* dK of a block is complete but for what the gradients of its keys' terms give. */
+/* Completes dK of a block: adds the gradients of its keys' terms. */
 static void end_dk(const att_backward_work *x, att_kv_block *b)
 {
     att_grad_block_clear(&b->dk, 0, b->keys);
@@ -188,7 +189,7 @@ static void end_dk(const att_backward_work *x, att_kv_block *b)
     end_grad_block(x, b, &b->dk);
 }
 
-/* The task's keys in blocks; without keys there is one of none. */
+/* Divides the task's keys into blocks; without keys there is one empty block. */
 static void begin_blocks(att_backward_work *x)
 {
     const att_backward_task *t = x->task;
@@ -271,7 +272,7 @@ size_t att_backward_workspace(const att_call *c)
     return lay_out_job(&j, NULL) * sizeof(float) + att_backward_tasks_bytes(c);
 }
 
-/* Parts of parameters' gradients to their sum. */
+/* Adds the tasks' partial gradients of parameters to their sums. */
 static void sum_params(void *arg, int task)
 {
     const att_backward_job *j = arg;
@@ -300,7 +301,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     enum { LINE = 16 }; /* tasks that add to one cache line slow each other down */
     j.params_count = att_round_up(att_params_back_count(&call, &g), LINE);
     const int64_t blocks =
-        order || j.params_count ? 1 : att_backward_tasks_blocks(&call); /* else bits would depend on it */
+        order || j.params_count ? 1 : att_backward_tasks_blocks(&call); /* otherwise bits would depend on it */
     e = e ? e : att_backward_tasks_make(&call, order, blocks, &j.tasks);
     if (!e && !allocate(&j))
         e = ATT_ERR_MEMORY;

@@ -1,5 +1,5 @@
-/* What the backward's files share: backward.c runs the tasks, step.c is one step of a task: its keys by some tiles of
- * queries. */
+/* What the backward's files share. backward.c runs the tasks; step.c makes one step of a task, its keys by some tiles
+ * of queries. */
 #ifndef ATT_ATTN_BACKWARD_H
 #define ATT_ATTN_BACKWARD_H
 
@@ -13,13 +13,13 @@
 
 enum { ATT_BACKWARD_Q_TILES = 4 }; /* query tiles of a step: dK and dV are sums of chains of this length */
 
-/* What a step makes of its queries: n = ATT_BACKWARD_Q_TILES * q_tile of them. */
+/* The queries of a step, n = ATT_BACKWARD_Q_TILES * q_tile of them, prepared for its products. */
 typedef struct att_backward_queries {
     float *lse, *delta;            /* [n], lse in units of log2 */
     float *q_packed, *dout_packed; /* [ATT_BACKWARD_Q_TILES][dim][q_tile] */
     float *q_rows, *dout_rows;     /* [panels of dim][n][nr] */
     float *query, *dout;           /* [n][dim], where they are not f32 */
-    float *terms;                  /* [n], where the score has one of each row */
+    float *terms;                  /* [n], if the score has a term of each row */
     float *pairs[2];               /* rows of q and of dO in pairs of bf16, where these are multiplied */
 } att_backward_queries;
 
@@ -27,11 +27,11 @@ typedef struct att_backward_queries {
 typedef struct att_backward_scratch {
     att_backward_queries q;
     float *p, *ds;                /* [ATT_KEY_BLOCK][n] */
-    float *saved[ATT_MAX_STAGES]; /* the same: the inputs of modifiers that are not additive */
-    float *products;              /* the same: products q . k that the score changes */
+    float *saved[ATT_MAX_STAGES]; /* [ATT_KEY_BLOCK][n]: the inputs of modifiers that are not additive */
+    float *products;              /* [ATT_KEY_BLOCK][n]: products q . k that the score changes */
     float *dk, *dv;               /* [blocks of a task][ATT_KEY_BLOCK][dim, in whole panels] */
     float *dq_rows;               /* [q_tile][q_dim] */
-    float *key, *value;           /* [blocks][ATT_KEY_BLOCK][dim], where they are copied */
+    float *key, *value;           /* [blocks][ATT_KEY_BLOCK][dim], if they are copied */
     float *packed_keys;           /* keys in pairs of bf16 */
     float *dterm;                 /* [blocks][ATT_KEY_BLOCK] of the keys' terms */
     float *precomputed;           /* [blocks][ATT_KEY_BLOCK][att_precomputed_count] */
@@ -46,10 +46,10 @@ typedef struct att_backward_job {
     att_backward_tasks tasks;
     float *memory; /* scratch of all threads, then dq and params */
     size_t scratch_count;
-    float *dq; /* [tasks.slots][heads of a group][max_tq in whole tiles][q_dim], tile by tile, transposed or not; of
-                * each head then [max_tq in whole tiles] gradients of the terms of rows, where the score has them */
+    float *dq; /* [tasks.slots][heads of a group][max_tq in whole tiles][q_dim], tile by tile, transposed or not; after
+                * each head, if the score has terms of rows, their gradients [max_tq in whole tiles] */
     int64_t dq_count;  /* numbers of one head */
-    int64_t dterms_at; /* where those of rows begin */
+    int64_t dterms_at; /* where the gradients of the terms of rows begin */
     float *params;     /* [tasks][params_count] each task's part of the parameters' gradients */
     int64_t params_count;
     double *sums; /* [att_params_back_sums] */
@@ -58,25 +58,25 @@ typedef struct att_backward_job {
 /* dK or dV of a block of keys, which the steps accumulate. */
 typedef struct att_grad_block {
     att_rows to;         /* the head's rows in the caller's tensor */
-    int64_t dim, padded; /* numbers of a row, and in whole panels */
+    int64_t dim, padded; /* numbers of a row, and these in whole panels */
     float *from;         /* the sums: in scratch memory, or in the caller's tensor itself */
     int64_t stride;      /* of from */
-    bool add;            /* to what the tensor has */
-    bool begun;          /* from has been written */
+    bool add;            /* add to the tensor's numbers */
+    bool begun;          /* `from` has been written */
 } att_grad_block;
 
 /* A block of the task's keys. */
 typedef struct att_kv_block {
     int64_t k0;
     int keys;
-    att_floats key, value;  /* values in pairs of bf16, where these are multiplied */
+    att_floats key, value;  /* values in pairs of bf16, if such pairs are multiplied */
     att_floats packed_keys; /* keys in such pairs */
     float *precomputed;     /* [keys][att_precomputed_count] */
     float *dterm;           /* [keys] sums of the gradients of their numbers */
     att_grad_block dk, dv;
 } att_kv_block;
 
-/* The query head that is computed. */
+/* The current query head. */
 typedef struct att_backward_head {
     att_head_view view;
     att_rows dout, dq, dlse;
@@ -93,11 +93,11 @@ typedef struct att_backward_work {
     att_backward_head head;
     att_kv_block blocks[ATT_BACKWARD_TASK_BLOCKS];
     int n_blocks;
-    att_kv_block *keys;          /* the block that is computed */
+    att_kv_block *keys;          /* the current block */
     int64_t step;                /* counted over all heads of the task */
     att_floats query, dout_rows; /* of the step */
-    att_prefetch prefetch;       /* what this step writes and the next one reads */
-    att_block block;             /* the tile that is computed */
+    att_prefetch prefetch;       /* what this step writes and the next step reads */
+    att_block block;             /* the current tile */
     att_backward_scratch w;
 } att_backward_work;
 
@@ -112,14 +112,14 @@ static inline void att_grad_block_clear(att_grad_block *g, int first, int last)
 }
 
 /* Copies the caller's gradients to g and checks them against the call (grads.c). g->dparam becomes dparam
- * [ATT_MAX_PARAMS], those of the plan's parameters. */
+ * [ATT_MAX_PARAMS], the gradients of the plan's parameters. */
 att_status att_backward_check(const att_call *call, const att_attention_grads *grads, att_attention_grads *g,
                               att_tensor *dparam);
 size_t att_backward_workspace(const att_call *call); /* bytes */
 
-/* Called before the first step of a head: sets what its blocks have in common. */
+/* Sets what the blocks of a head have in common; called before its first step. */
 void att_backward_begin(att_backward_work *x);
-/* The task's keys by the tiles of queries from q0 on. Adds to dQ when the task's ticket is due. */
+/* Processes the task's keys by the tiles of queries from q0 on. Adds to dQ when the task's ticket is due. */
 void att_backward_step(att_backward_work *x, int64_t q0);
 
 #endif

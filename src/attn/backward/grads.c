@@ -1,4 +1,4 @@
-/* The gradients that a backward call is given, checked. */
+/* Checks the gradients that a backward call receives. */
 #include "attn/backward/backward.h"
 #include "tensor/tensor.h"
 
@@ -11,7 +11,7 @@ static const att_tensor_group of_grads[] = {
     {{NULL}, 0, 0},
 };
 
-/* A gradient has the shape of `like` and shares no memory with anything else of the call. */
+/* Checks that a gradient has the shape of `like` and shares no memory with anything else of the call. */
 static att_status check_grad(const att_call *c, const char *name, const att_tensor *t, const char *like_name,
                              const att_tensor *like, const att_attention_grads *g)
 {
@@ -30,7 +30,7 @@ static att_status check_grad(const att_call *c, const char *name, const att_tens
     return e;
 }
 
-/* Takes the gradients of parameters into dparam [n_params], the plan's. */
+/* Copies the gradients of the plan's parameters to dparam [n_params]. */
 static att_status read_params(const att_call *c, const att_attention_grads *g, att_tensor *dparam)
 {
     const att_plan *p = c->plan;
@@ -64,7 +64,7 @@ static att_status check_params(const att_call *c, const att_attention_grads *g)
     return e;
 }
 
-/* The first stage that has no derivative. */
+/* Returns the first stage that has no derivative. */
 static const char *stage_without_backward(const att_plan *p)
 {
     if (!p->score.derivative)

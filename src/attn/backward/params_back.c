@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* The gradient of the plan's parameter n; NULL where it is not wanted, or is not that of tiles but of the transforms.
+/* Returns the gradient of the plan's parameter n; NULL if it is not wanted, or if the transforms compute it instead of
+ * the tiles.
  */
 static const att_tensor *wanted(const att_call *c, const att_attention_grads *g, int n)
 {
@@ -17,7 +18,7 @@ static const att_tensor *wanted(const att_call *c, const att_attention_grads *g,
 
 static bool over_pairs(const att_call *c, int n) { return c->plan->params.list[n].shape->kind == ATT_PARAM_PER_PAIR; }
 
-/* A gradient over pairs: do several tasks add to the same place, and in several steps? */
+/* Returns how tasks add to a gradient over pairs: whether several add to the same element, and in several steps. */
 static att_add_order order_of(const att_call *c, const att_tensor *t)
 {
     const bool shared = (t->dim[0] == 1 && c->sequences > 1) || (t->dim[1] == 1 && c->plan->spec.heads > 1) ||
@@ -61,7 +62,7 @@ void att_params_back_view(const att_call *c, const att_attention_grads *g, const
     }
 }
 
-/* Numbers in which the parts of all parameters are added up. */
+/* Returns how many numbers the sums of all parameters have. */
 int64_t att_params_back_sums(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;

@@ -1,5 +1,5 @@
 /* The gradient of a parameter that rows were projected with: X^T G [in, out], or G^T X [out, in], where X are rows of q
- * or k and G the gradients of the projected ones. It is summed over all rows, and over the heads that share the
+ * or k and G the gradients of the projected ones. The sum is over all rows, and over the heads that share the
  * parameter, in ascending order. */
 #include "attn/backward/transform_back.h"
 #include "gemm/gemm.h"
@@ -20,7 +20,7 @@ typedef struct band {
     atomic_bool excludes; /* a row of x is not finite, but its gradient is 0 */
 } band;
 
-/* A row whose gradient is 0 counts as 0, whatever is in it. */
+/* Returns whether a row is excluded: if its gradient is 0, the row counts as 0, even if it has NaN. */
 static bool is_excluded(const band *b, int64_t row)
 {
     return !b->kernels->vector.all_finite(b->in, b->x + row * b->x_stride) &&
@@ -35,7 +35,7 @@ static void find_excluded(void *arg, int task)
             atomic_store(&b->excludes, true);
 }
 
-/* x, or where a row is excluded, a copy [rows, in] with zeros in its place. */
+/* Returns x or, if rows are excluded, a copy [rows, in] with zeros for these. */
 static const float *clean_rows(att_ctx *ctx, band *b, float *copy, int64_t *stride)
 {
     *stride = b->x_stride;
@@ -58,7 +58,7 @@ static att_matmul_args product_of(const att_qk_operand *x, int64_t rows)
         .m = out_first ? x->out : x->in, .n = out_first ? x->in : x->out, .k = rows, .ldc = out_first ? x->in : x->out};
 }
 
-/* to (+)= the product of a band. */
+/* Sets `to` to the product of a band, or adds it. */
 static void add_band(const att_call *c, const att_qk_operand *x, band *b, bool add, float *to, float *scratch)
 {
     int64_t stride;
@@ -73,7 +73,7 @@ static void add_band(const att_call *c, const att_qk_operand *x, band *b, bool a
     att_matmul_strided(c->plan->ctx, &p, scratch + BAND * x->in);
 }
 
-/* to (+)= the product of all rows of a head; false: there are none. */
+/* Sets `to` to the product of all rows of a head, or adds it; false: there are none. */
 static bool add_head(const att_call *c, const att_qk_operand *x, const att_tensor *grads, int64_t head, bool add,
                      float *to, float *scratch)
 {
@@ -102,7 +102,7 @@ typedef struct sum_job {
     const float *sum;
 } sum_job;
 
-/* to += sum; a task, so that the host's rounding mode does not matter. */
+/* Adds the sum to `to`. It is a task, so that the host's rounding mode does not matter. */
 static void add_sum(void *arg, int task)
 {
     const sum_job *j = arg;
@@ -110,7 +110,7 @@ static void add_sum(void *arg, int task)
     j->kernels->vector.add(j->n, j->to, j->sum, j->to);
 }
 
-/* Scratch memory: a gradient to be added to another, a copy of rows, and that of a product. */
+/* Returns the floats of scratch memory: a gradient to be added to another, a copy of rows, and that of a product. */
 size_t att_projection_back_workspace(const att_call *c, const att_qk_operand *x)
 {
     const att_matmul_args p = product_of(x, BAND);

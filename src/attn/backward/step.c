@@ -11,7 +11,7 @@ enum {
 
 /* ---- queries */
 
-/* A row with nothing to attend has no gradient, whatever its output's is. */
+/* Returns whether a query attends to any key. If not, it has no gradient, whatever its output's gradient is. */
 static bool attends(const att_head_view *at, int64_t q) { return at->lse[q * at->lse_stride] != -INFINITY; }
 
 /* Clears row i [dim] of y [panels of dim][ATT_BACKWARD_Q_TILES * panel][panel]. */
@@ -33,7 +33,7 @@ static void clear_query(const att_backward_work *x, int i)
     x->w.q.lse[i] = x->w.q.delta[i] = 0;
 }
 
-/* delta and log-sum-exp of query q0 + i. */
+/* Computes delta and log-sum-exp of query q0 + i. */
 static void prepare_row(const att_backward_work *x, int64_t q0, int i)
 {
     const att_head_view *at = &x->head.view;
@@ -46,7 +46,7 @@ static void prepare_row(const att_backward_work *x, int64_t q0, int i)
     x->w.q.delta[i] = k->vector.dot(dim, dout, out) - dlse;
 }
 
-/* y = rows in pairs of bf16, transposed tile by tile. */
+/* Packs rows into y in pairs of bf16, transposed tile by tile. */
 static void pack_pairs(const att_backward_work *x, const att_rows *rows, int64_t q0, int queries, int64_t dim,
                        float *pairs, float *y)
 {
@@ -57,7 +57,7 @@ static void pack_pairs(const att_backward_work *x, const att_rows *rows, int64_t
                      from.at + i * from.stride, from.stride, y + i * dim);
 }
 
-/* Queries [q0, q0 + queries) and their output gradients, in both layouts. */
+/* Prepares queries [q0, q0 + queries) and their output gradients, in both layouts. */
 static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
 {
     const att_plan *plan = x->plan;
@@ -91,7 +91,7 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
     }
 }
 
-/* dsink = sum of -p delta, p = exp(sink - lse) being the sink's own weight. */
+/* Adds the gradient of the sink: dsink = sum of -p delta, where p = exp(sink - lse) is the sink's own weight. */
 static void sink_back(const att_backward_work *x, int queries)
 {
     const att_param_view *sink = att_sink_of(x->plan, x->head.param);
@@ -113,7 +113,7 @@ void att_backward_begin(att_backward_work *x)
                            .param = x->head.param};
 }
 
-/* Makes `keys` the block that is computed. */
+/* Makes `keys` the current block. */
 static void set_kv_block(att_backward_work *x, att_kv_block *keys)
 {
     att_block *b = &x->block;
@@ -126,7 +126,7 @@ static void set_kv_block(att_backward_work *x, att_kv_block *keys)
     b->back.dkey_term = keys->dterm;
 }
 
-/* The block of keys with one tile of queries. There is one att_block, which the next call changes. */
+/* Returns the block of keys with one tile of queries. There is one att_block, which the next call changes. */
 static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int tile, const att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
@@ -150,8 +150,8 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int ti
     return b;
 }
 
-/* dP of a range of keys and a few queries by the decode kernel, whose lanes are keys: a tile would be almost empty. The
- * chains are the same. */
+/* Computes dP of a range of keys and a few queries by the decode kernel, whose lanes are keys: a tile would be almost
+ * empty. The chains of operations are the same. */
 static void decode_dp(const att_backward_work *x, const att_block *b, int tile, int64_t first, int64_t keys)
 {
     const att_plan *plan = x->plan;
@@ -174,7 +174,7 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int tile, 
             b->back.ds[(first + k) * b->stride + i] = attends(&x->head.view, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
 }
 
-/* dP of range r: dP^T = V dO^T. */
+/* Computes dP of range r: dP^T = V dO^T. */
 static void dp_of_range(const att_backward_work *x, const att_block *b, int tile, int r)
 {
     const att_kernels *k = x->plan->kernels;
@@ -191,13 +191,13 @@ static void dp_of_range(const att_backward_work *x, const att_block *b, int tile
             .n = b->queries, .m = keys, .k = dim, .a = v, .lda = stride, .b = dout, .c = to, .ldc = b->stride});
 }
 
-/* P and dS of one tile, before the backward of the stages. */
+/* Computes P and dS of one tile, before the backward of the stages. */
 static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
     uint64_t keep[ATT_KEY_BLOCK];
-    b->bf16_pairs = plan->bf16_pairs; /* for scores alone */
+    b->bf16_pairs = plan->bf16_pairs; /* only for scores */
     b->key = plan->bf16_pairs ? x->keys->packed_keys : x->keys->key;
     att_score_block(b);
     b->bf16_pairs = false;
@@ -215,7 +215,7 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
     att_dropout_apply_block(b, keep, b->s);
 }
 
-/* dQ += dS K of one tile; the first block of keys overwrites dQ. */
+/* Adds dS K of one tile to dQ, which the first block of keys overwrites. */
 static void add_dq(att_backward_work *x, const att_block *b)
 {
     const att_plan *plan = x->plan;
@@ -237,7 +237,7 @@ static void add_dq(att_backward_work *x, const att_block *b)
                       b->back.dq);
 }
 
-/* Bit p: does tile p attend to any of the ATT_SUB_TILE keys from `key` on? */
+/* Returns bits of tiles: bit p states whether tile p attends to any of the ATT_SUB_TILE keys from `key` on. */
 static unsigned tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int key)
 {
     unsigned tiles = 0;
@@ -248,8 +248,8 @@ static unsigned tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int key)
     return tiles;
 }
 
-/* dV += P^T dO and dK += dS^T Q for keys [first, last) and tiles [begin, end) of queries. The first sum of a block
- * overwrites dV and dK, unless `again`. */
+/* Adds P^T dO to dV and dS^T Q to dK, for keys [first, last) and tiles [begin, end) of queries. The first sum of a
+ * block overwrites dV and dK, unless `again`. */
 static void accumulate(const att_backward_work *x, int queries, int first, int last, int begin, int end, bool again)
 {
     const att_plan *plan = x->plan;
@@ -307,14 +307,14 @@ static void accumulate_block(att_backward_work *x, int queries, const att_mask_t
 
 /* ---- one step: some tiles of queries */
 
-/* How many of the queries are in tile p. */
+/* Returns how many of the queries are in tile p. */
 static int queries_in_tile(int queries, int p, int panel)
 {
     const int left = queries - p * panel;
     return left < panel ? left : panel;
 }
 
-/* Adds to rows of dQ, which lie in dq_rows, what the gradients of the rows' terms give. */
+/* Adds the gradients of the rows' terms to rows of dQ in dq_rows. */
 static void add_dq_of_terms(const att_backward_work *x, int64_t q0, int n)
 {
     const int64_t dim = x->plan->q_dim;
@@ -352,7 +352,7 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     }
 }
 
-/* Adds to what several tasks share, when all earlier tasks have: the backward of the stages, and dQ. */
+/* Adds to gradients that several tasks share, once all earlier tasks have added: the backward of the stages, and dQ. */
 static void add_in_order(att_backward_work *x, int64_t q0, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
     const int64_t panel = x->plan->kernels->q_tile, dim = x->plan->q_dim;
@@ -383,7 +383,7 @@ static void prefetch_next(att_backward_work *x, int64_t q0, int queries)
     att_rows_prefetch(&x->prefetch, &x->head.view.out, q0 - n, n, value_dim);
 }
 
-/* The masks of the block by each tile; empty outside of the keys `attended`. Returns the number of ranges. */
+/* Makes the masks of the block by each tile; empty outside of the keys `attended`. Returns the number of ranges. */
 static int make_masks(const att_backward_work *x, int64_t q0, int queries, att_range attended, att_mask_tile *mask_tile)
 {
     const att_plan *plan = x->plan;
@@ -401,8 +401,8 @@ static int make_masks(const att_backward_work *x, int64_t q0, int queries, att_r
     return ranges;
 }
 
-/* A block of the task's keys by the queries of the step, which are prepared if they are not yet. Returns whether any
- * query attends to it. */
+/* Processes a block of the task's keys by the queries of the step, which are prepared if they are not yet. Returns
+ * whether any query attends to it. */
 static bool compute_block(att_backward_work *x, att_kv_block *keys, int64_t q0, int queries, att_range attended,
                           bool prepared)
 {

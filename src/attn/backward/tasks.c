@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-/* The number of tasks of `keys` keys that a head of tk keys has. */
+/* Returns the number of tasks of `keys` keys that a head of tk keys has. */
 static int64_t parts_of(int64_t tk, int64_t keys) { return tk ? (tk + keys - 1) / keys : 1; }
 
 static void fill(const att_call *c, att_backward_tasks *t, att_add_order order)
@@ -32,8 +32,8 @@ static void fill(const att_call *c, att_backward_tasks *t, att_add_order order)
     }
 }
 
-/* `wave` key heads are in work together, block of keys by block of keys, so that threads keep to a head of their own
- * where there are enough. */
+/* Orders the tasks: `wave` key heads are processed together, block of keys by block of keys, so that each thread keeps
+ * to its own head if there are enough. */
 static void arrange(att_backward_tasks *t, int64_t wave)
 {
     int64_t n = 0, head = 0;
@@ -52,7 +52,7 @@ static void arrange(att_backward_tasks *t, int64_t wave)
     }
 }
 
-/* A slot's next head, which is `slots` heads later, begins when its last one has ended. */
+/* Makes a slot's next head, which is `slots` heads later, begin when the slot's last one has ended. */
 static void chain_slots(att_backward_tasks *t)
 {
     int64_t heads = 0, ended = -1; /* ended: the last task of the head that had the slot */
@@ -77,7 +77,7 @@ static int64_t count_of(const att_call *c, int64_t blocks)
     return count;
 }
 
-/* How many key heads are in work together. */
+/* Returns how many key heads are processed together. */
 static int64_t wave_of(const att_call *c)
 {
     const int64_t threads = c->plan->ctx->n_threads, heads = c->sequences * c->plan->spec.kv_heads;
@@ -86,7 +86,7 @@ static int64_t wave_of(const att_call *c)
 
 int64_t att_backward_tasks_slots(const att_call *c)
 {
-    enum { WAVES = 4, FLOATS = 1 << 18 }; /* what waves that are ahead of others may take */
+    enum { WAVES = 4, FLOATS = 1 << 18 }; /* floats that waves ahead of others may use */
     const att_plan *p = c->plan;
     const int64_t dq = c->max_tq * p->q_dim * (p->spec.heads / p->spec.kv_heads), some = FLOATS / (dq + 1);
     const int64_t wave = wave_of(c), max_slots = WAVES * wave, heads = c->sequences * p->spec.kv_heads;
@@ -94,7 +94,7 @@ int64_t att_backward_tasks_slots(const att_call *c)
     return slots < heads ? slots : heads;
 }
 
-/* Are there enough tasks to keep all threads busy? */
+/* Returns whether there are enough tasks to keep all threads busy. */
 static bool suffice(int64_t tasks, int64_t threads)
 {
     return tasks >= 8 * threads || (tasks >= 4 * threads && tasks % threads == 0);
@@ -125,7 +125,8 @@ att_status att_backward_tasks_make(const att_call *c, att_add_order order, int64
     if (t->count > INT_MAX)
         return att_fail(ctx, ATT_ERR_SHAPE, "%lld blocks of keys of all heads and sequences are more than %d",
                         (long long)t->count, INT_MAX);
-    /* The n-th steps of two tasks are of the same queries where each has one query head, and both as many queries. */
+    /* The n-th steps of two tasks have the same queries if each task has one query head and both have as many
+     * queries. */
     t->padded = order == ATT_ADD_BY_TASK || (order && (s->heads > s->kv_heads || c->ragged || c->args.q_lengths));
     t->task = att_calloc(ctx, (size_t)t->count, sizeof *t->task);
     t->order = att_calloc(ctx, (size_t)t->count, sizeof *t->order);
@@ -159,7 +160,8 @@ static bool has_passed(const att_backward_tasks *t, int64_t task, int64_t steps)
     return true;
 }
 
-/* Polls; after 1,000 polls the thread yields, as the other one may not be running. */
+/* Polls until a task has passed `steps` steps. After 1,000 polls the thread yields, because the other one may not be
+ * running. */
 static void await(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
     for (int polls = 0; !has_passed(t, task, steps); polls++)
@@ -196,7 +198,7 @@ bool att_ticket_leave(const att_backward_tasks *t, const att_backward_task *task
 
 void att_ticket_end(const att_backward_tasks *t, const att_backward_task *task)
 {
-    if (t->padded) /* it may have had no step to wait at */
+    if (t->padded) /* its task may have had no step to wait at */
         await(t, task->before, INT64_MAX);
     if (atomic_load_explicit(&t->passed[task->index], memory_order_relaxed) >= 0)
         att_ticket_advance(t, task, INT64_MAX);

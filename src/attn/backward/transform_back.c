@@ -4,7 +4,7 @@
 #include "attn/call/scratch.h"
 #include "gemm/gemm.h"
 
-/* to y of any type, some numbers at a time */
+/* Adds to y of any type, some numbers at a time. */
 static void add(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     (void)u;
@@ -17,14 +17,14 @@ static void add(const att_kernels *k, int64_t n, const att_rows *x, const att_ro
     }
 }
 
-/* to y of any type */
+/* Copies to y of any type. */
 static void copy(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     (void)u;
     att_rows_write(k, (att_floats){x->at, 0}, y, 0, 1, n, false, NULL);
 }
 
-/* y was the gradient of u = x / |x| and becomes that of x: (y - u (u . y)) / |x|, 0 where y is 0, or x. */
+/* Replaces y, the gradient of u = x / |x|, by that of x: (y - u (u . y)) / |x|, or 0 if y or x is 0. */
 static void unit_back(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     const float *unit = u->at;
@@ -42,14 +42,15 @@ static const att_tensor *param_gradient(const att_qk_operand *x, const att_atten
     return wanted ? &g->dparam[x->how->param] : NULL;
 }
 
-/* Can the gradient of rows be written where it belongs at once, or must it be added up, or rounded, afterwards? */
+/* Returns whether the gradient of rows can be written to its tensor directly; false: it must be added up, or rounded,
+ * first. */
 static bool in_place(const att_qk_operand *x, const att_tensor *to, bool accumulate)
 {
     return !accumulate && x->group == 1 && to->dtype == ATT_F32;
 }
 
-/* What one side needs to get from the gradients of transformed rows to those of rows: a matrix, packed, and rows to add
- * up in, if not yet as many. */
+/* Adds what one side needs to turn the gradients of transformed rows into those of rows: a packed matrix, and rows to
+ * add up in, if there are not yet as many. */
 static void need_back(const att_call *c, const att_qk_operand *x, bool of_keys, bool accumulate, size_t *packed,
                       size_t *sums)
 {
@@ -63,7 +64,8 @@ static void need_back(const att_call *c, const att_qk_operand *x, bool of_keys, 
     *sums = rows > *sums ? rows : *sums;
 }
 
-/* A packed matrix, rows to add up in, and what parameters' gradients are gathered in, from p on: how many floats. */
+/* Lays out a packed matrix, rows to add up in, and what parameters' gradients are gathered in, from p on: how many
+ * floats. */
 static size_t lay_out_back(float *p, size_t packed, size_t sums, size_t param, att_row_grads *r)
 {
     const att_scratch_part parts[] = {{&r->packed, att_scratch_count(packed, 1)},
@@ -117,7 +119,7 @@ void att_transform_back_end(const att_call *c, att_row_grads *r)
         att_scratch_release(c->plan, r->memory[i]);
 }
 
-/* dx = W^T dx' of projected rows, summed over the heads that were made of the same ones */
+/* Computes dx = W^T dx' of projected rows, summed over the heads that were projected from the same rows. */
 static void rows_back(const att_call *c, const att_qk_operand *x, const att_tensor *from, const att_tensor *to,
                       bool accumulate, const att_row_grads *r)
 {

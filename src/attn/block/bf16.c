@@ -1,11 +1,11 @@
-/* Forward on bf16 where the machine multiplies pairs of them: rows as words of two numbers (see kernel/bf16.c). */
+/* Forward on bf16 if the machine multiplies pairs of them: rows are words of two numbers (see kernel/bf16.c). */
 #include "attn/block/block.h"
 
 #include <string.h>
 
 int64_t att_bf16_pairs_in(int64_t dim) { return (dim + 1) / 2; }
 
-/* Rows of words of a panel of keys: first [words][panel], which kernels make, then packed_q. */
+/* Writes the words of a panel of keys as rows: kernels make [words][panel], which is then transposed. */
 static void transpose_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
 {
     const int64_t panel = k->q_tile, words = att_bf16_pairs_in(dim);
@@ -22,7 +22,7 @@ static void transpose_panel(const att_kernels *k, const uint16_t *packed, int64_
     }
 }
 
-/* Can rows be read where they are? Whole tiles can: what is left of them is read as floats, which these are not. */
+/* Returns whether rows can be read in place. Whole tiles can; the rest is read as floats, which bf16 rows are not. */
 static bool lie_as_words(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim)
 {
     enum { EDGE = 16 }; /* rows of a tile, and words of its rows */
@@ -42,7 +42,7 @@ att_floats att_bf16_pack_rows(const att_kernels *k, const att_rows *r, int64_t f
         transpose_panel(k, att_row_at(&block, i), packed - i < block.panel ? packed - i : block.panel, dim,
                         buffer + i * words);
     for (int64_t i = packed; i < n; i++) {
-        buffer[i * words + words - 1] = 0; /* where dim is odd, half of it stays */
+        buffer[i * words + words - 1] = 0; /* if dim is odd, half of the word is unused */
         memcpy(buffer + i * words, att_row_at(&block, i), (size_t)dim * sizeof(uint16_t));
     }
     return (att_floats){buffer, words};

@@ -1,4 +1,4 @@
-/* One block of queries by one block of keys: what masks leave of it, its scores, and back from their gradient. */
+/* One block of queries by one block of keys: its mask, its scores, and the backward from their gradient. */
 #include "attn/block/block.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 /* ---- masks */
 
-/* The cover of a block by all masks, without testing pairs. */
+/* Returns the cover of a block by all masks, without testing pairs. */
 static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_COVER_FULL;
@@ -37,7 +37,7 @@ static void bits_of(const att_mask *m, const att_mask_block *b, uint64_t *bits)
     }
 }
 
-/* The cover of a small block; where cover() leaves it open, by testing all pairs. Sets bits if the result is
+/* Returns the cover of a small block, by testing all pairs if cover() does not decide it. Sets bits if the result is
  * ATT_COVER_PARTIAL. */
 static att_cover probe(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
                        uint64_t *bits)
@@ -142,7 +142,7 @@ void att_row_terms(const att_plan *plan, att_floats rows, int n, float *y)
     }
 }
 
-/* Nothing where dterm is 0, as then the row may be NaN. */
+/* Adds nothing where dterm is 0, because the row may then be NaN. */
 void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dterm, float *dx, int64_t stride)
 {
     for (int i = 0; plan->score.term && i < n; i++) {
@@ -161,7 +161,7 @@ void att_precompute(const att_plan *plan, att_floats key, int n, float *y)
         plan->builtin->transforms->precompute(plan->k_dim, key.at + j * key.stride, y + j * count);
 }
 
-/* Range r of the block's keys, as stages see it. */
+/* Returns range r of the block's keys, as stages see it. */
 static att_builtin_tile tile_of(const att_block *b, int r)
 {
     const att_plan *plan = b->plan;
@@ -199,7 +199,7 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .precomputed_stride = count};
 }
 
-/* Keeps what a stage is given in `saved`, laid as s, for its backward; nothing where that is NULL. */
+/* Saves the input of a stage in `saved`, laid out as s, for its backward; does nothing if saved is NULL. */
 static void save(const att_block *b, int r, const att_score_tile *t, float *saved)
 {
     for (int j = 0; saved && j < t->keys; j++)
@@ -207,7 +207,7 @@ static void save(const att_block *b, int r, const att_score_tile *t, float *save
                (size_t)t->columns * sizeof *t->s);
 }
 
-/* From products to scores, scaled, where the scale is not in the queries. */
+/* Turns products into scores, and scales them unless the queries were scaled. */
 static void scale_products(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
@@ -234,7 +234,7 @@ static void score(const att_block *b, int r, const att_score_tile *t)
     scale_products(b, r, t);
 }
 
-/* The tile as modifier i sees it: scores and positions, but no queries and keys. */
+/* Returns the tile as modifier i sees it: scores and positions, but no queries and keys. */
 static att_modifier_tile seen_by(const att_block *b, int i, const att_score_tile *t)
 {
     const att_plan_modifier *m = &b->plan->modifiers.list[i];
@@ -299,7 +299,7 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
         apply_mask(b, r, 0, t.ds, t.stride);
 }
 
-/* y [n] = x, but 0 where that is not finite; NULL where x is */
+/* Copies x to y [n], with 0 for what is not finite; NULL if x is NULL. */
 static const float *finite_terms(int64_t n, const float *x, float *y)
 {
     for (int64_t i = 0; x && i < n; i++)
@@ -307,8 +307,8 @@ static const float *finite_terms(int64_t n, const float *x, float *y)
     return x ? y : NULL;
 }
 
-/* ds of the scores becomes that of the products, and rows' terms get their gradients. Where a pair does not attend,
- * all that its gradient of 0 is multiplied with is finite. */
+/* Replaces ds of the scores by that of the products, and adds the gradients of rows' terms. If a pair does not attend,
+ * everything that its gradient of 0 is multiplied with is finite. */
 static void products_back(const att_block *b, int r, const att_score_tile *t)
 {
     float query_term[ATT_MAX_Q_TILE] = {0}, key_term[ATT_KEY_BLOCK];

@@ -1,6 +1,7 @@
-/* Dropout of weights, between softmax and values: 0, or 1 / (1 - p) times as much, so that the expected output stays.
- * Sums and log-sum-exp are those before it. Backward, the gradient of a weight is dropped and scaled as the weight was,
- * and delta = rowsum(dO O) holds as it stands: it is the sum of P dP, whose dP this is. */
+/* Dropout of weights, between softmax and values: a weight becomes 0, or 1 / (1 - p) times as much, so that the
+ * expected output does not change. Sums and log-sum-exp are those before dropout. In the backward, the gradient of a
+ * weight is dropped and scaled as the weight was. delta = rowsum(dO O) stays valid: it is the sum of P dP with this
+ * dP. */
 #include "attn/block/block.h"
 
 void att_dropout_mask_block(const att_block *b, uint64_t *keep)

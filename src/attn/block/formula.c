@@ -1,9 +1,9 @@
-/* Stages pair by pair, in double: slow, but all that a new idea needs. */
+/* Computes stages pair by pair, in double: slow, but sufficient to try a new stage. */
 #include "attn/block/block.h"
 
 #include <string.h>
 
-/* What a pair's formula is told of the stage and the head. */
+/* Returns the argument of a pair's formula, with the fields of the stage and the head. */
 static att_pair score_pair(const att_score_tile *t)
 {
     return (att_pair){.size = sizeof(att_pair),
@@ -24,7 +24,7 @@ static bool move(const att_block *b, int64_t q, int64_t k, att_pair *p)
 {
     p->q = q;
     p->k = k;
-    p->query = p->dim ? b->query.at + (q - b->q0) * b->query.stride : NULL; /* of a score */
+    p->query = p->dim ? b->query.at + (q - b->q0) * b->query.stride : NULL; /* for a score */
     p->key = p->dim ? b->key.at + (k - b->k0) * b->key.stride : NULL;
     return att_mask_tile_bits(b->mask_tile, k - b->k0) >> (q - b->q0) & 1;
 }
@@ -48,7 +48,8 @@ void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_mod
         }
 }
 
-/* Numbers of the parameters that a stage has from the plan's `first` on; per pair there is no derivative here. */
+/* Returns how many numbers the parameters of a stage have, from the plan's `first` on; parameters per pair count as
+ * 0. */
 static int64_t param_count(const att_call *call, int first, int n)
 {
     int64_t count = 0;
@@ -93,12 +94,13 @@ static void flush_params(int n, const att_param_view *param, double *const *dpar
             flush(param[i].count, dparam[i], param[i].grad, 1);
 }
 
-/* Folded queries are c q, so what arrives at them is dq / c: the driver multiplies with c again. */
+/* Computes the backward of a score. Queries that include the scale are c q, so their gradient is dq / c: the driver
+ * multiplies it by c. */
 void att_score_pairs_back(const att_block *b, const att_score_tile *t)
 {
     const att_attention_spec *s = &b->plan->spec;
     const att_score *score = &b->plan->score;
-    const double factor = att_query_scale(b->plan); /* otherwise ds has it */
+    const double factor = att_query_scale(b->plan); /* otherwise ds includes the scale */
     att_pair p = score_pair(t);
     double *dq = b->back.pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS];
     const double *end = lay_out(score->n_params, t->param, dk + s->key_dim, dparam);

@@ -1,13 +1,13 @@
 /* Keys and values of sequences that grow, for decoding.
  *
- * A page has ATT_KEY_BLOCK tokens: of each head the keys, packed in panels as kernel/decode.c reads them, and after
- * them the rows of values. Keys of a panel that is not full lie as rows: in a panel each number would be in a line of
- * its own. A sequence is a list of pages, and one that is short has a single one with room for fewer tokens. Sequences
- * that were made of one share their pages until one of them is added to: beam search copies what is on one page, not a
- * past.
+ * A page has ATT_KEY_BLOCK tokens: for each head the keys, packed in panels as kernel/decode.c reads them, and then the
+ * rows of values. Keys of a panel that is not full are rows, because in a panel each number would be in its own cache
+ * line. A sequence is a list of pages; a short one has a single page with room for fewer tokens. Copies of a sequence
+ * share its pages until one of them is appended to: beam search copies one page, not all earlier tokens.
  *
- * Memory is fastest where it is read in long stretches. So pages are made four at a time, [kv_heads][4 pages], and
- * handed out in order: tokens that come together lie so that a head's keys and values are one stretch for a segment. */
+ * Memory is fastest if it is read in long stretches. So pages are allocated four at a time, [kv_heads][4 pages], and
+ * assigned in order: the keys and values of a head are then one stretch of memory for each segment of tokens that are
+ * appended together. */
 #include "attn/call/cache.h"
 #include "tensor/tensor.h"
 
@@ -17,7 +17,7 @@
 
 static int64_t pages_for(int64_t length) { return (length + ATT_KEY_BLOCK - 1) / ATT_KEY_BLOCK; }
 
-/* The smallest kind of page that holds this number of tokens. */
+/* Returns the smallest kind of page that holds this number of tokens. */
 static int size_for(const att_cache *c, int64_t length)
 {
     int size = ATT_CACHE_SIZES - 1;
@@ -26,7 +26,7 @@ static int size_for(const att_cache *c, int64_t length)
     return size;
 }
 
-/* New pages, in the order in which they lie; NULL: out of memory. */
+/* Makes new pages, in the order of their memory; NULL: out of memory. */
 static att_page *make_pages(att_cache *c, int size)
 {
     att_page *p = att_arena_alloc(&c->pages, ATT_CACHE_SLAB * sizeof *p);
@@ -75,13 +75,13 @@ static att_status make_list(att_cache *c, att_cached_sequence *h, int64_t room)
     return ATT_OK;
 }
 
-/* Keys of a sequence that are packed. */
+/* Returns how many keys of a sequence are packed. */
 static int64_t packed_keys(const att_cache *c, const att_cached_sequence *h)
 {
     return h->loose ? h->length / c->kernels->q_tile * c->kernels->q_tile : h->length;
 }
 
-/* The first `rows` of a page of a sequence: those keys, or their panels, and their values. */
+/* Copies the first `rows` of a page of a sequence: their keys, or the panels of these, and their values. */
 static void copy_page(const att_cache *c, const att_cached_sequence *h, const att_page *from, const att_page *to,
                       int64_t rows)
 {
@@ -95,7 +95,7 @@ static void copy_page(const att_cache *c, const att_cached_sequence *h, const at
     }
 }
 
-/* In sequences [first, first + n). */
+/* Copies to make in sequences [first, first + n). */
 typedef struct copies {
     att_cache *cache;
     int64_t first;
@@ -267,7 +267,7 @@ att_status att_cache_truncate(att_cache *c, int64_t sequence, int64_t length)
     return e;
 }
 
-/* A sequence of the same pages. */
+/* Makes a sequence that shares the pages of h. */
 static att_status share(att_cache *c, const att_cached_sequence *h, att_cached_sequence *next)
 {
     const att_status e = make_list(c, next, h->pages + 1);
@@ -311,7 +311,7 @@ att_status att_cache_select(att_cache *c, int64_t n, const int64_t *from)
 
 /* ---- in a call */
 
-/* Is the cache of this plan's shape? */
+/* Checks that the cache has this plan's shape. */
 static att_status check_shape(const att_plan *p, const att_cache *c)
 {
     const att_attention_spec *s = &p->spec;

@@ -5,7 +5,7 @@
 #include "attn/call/call.h"
 
 enum {
-    ATT_CACHE_SLAB = ATT_KEY_SEGMENT / ATT_KEY_BLOCK, /* pages that are made together */
+    ATT_CACHE_SLAB = ATT_KEY_SEGMENT / ATT_KEY_BLOCK, /* pages that are allocated together */
     ATT_CACHE_SIZES = 4                               /* of pages: ATT_KEY_BLOCK tokens, half as many, ... */
 };
 
@@ -13,8 +13,8 @@ enum {
  * [tokens][value_dim] */
 struct att_page {
     char *at;
-    att_page *next; /* of the free ones */
-    int64_t users;  /* sequences that it is part of */
+    att_page *next; /* next page of the free list */
+    int64_t users;  /* number of sequences that have it */
     int size;       /* it has room for ATT_KEY_BLOCK >> size tokens */
 };
 
@@ -22,8 +22,8 @@ struct att_page {
 typedef struct att_cached_sequence {
     att_page **page; /* [room], the first `pages` are in use: as many as `length` needs */
     int64_t pages, room, length;
-    bool loose;     /* keys of a panel that is not full are rows; it may be an older one, which was full */
-    att_page *past; /* what its last page is yet to become a copy of, or NULL */
+    bool loose;     /* keys of a panel that is not full are rows; the panel may have been full before */
+    att_page *past; /* the page whose content is still to be copied to its last page, or NULL */
 } att_cached_sequence;
 
 struct att_cache {
@@ -32,12 +32,13 @@ struct att_cache {
     att_dtype dtype;
     int64_t kv_heads, key_dim, value_dim, sequences;
     size_t key_bytes, value_bytes; /* of a token, for each head */
-    att_arena slabs, pages;        /* what pages have, and their structs: who fills a page is who first touches it */
+    att_arena slabs, pages;        /* the memory of pages, and their structs: the thread that fills a page touches it
+                                    * first */
     att_page *free_pages[ATT_CACHE_SIZES];
     att_cached_sequence *sequence;
 };
 
-/* In a page: a head's keys, with its values, and where the head begins. */
+/* Return the bytes of a head's keys in a page, with its values, and where the head begins. */
 static inline size_t att_cache_keys_bytes(const att_cache *c, int size)
 {
     return c->key_bytes * (ATT_KEY_BLOCK >> size);
@@ -51,15 +52,15 @@ static inline size_t att_cache_head_at(const att_cache *c, int64_t head, int siz
     return (size_t)head * ATT_CACHE_SLAB * att_cache_head_bytes(c, size);
 }
 
-/* Sequences [*first, *last): one, or ATT_ALL_SEQUENCES. */
+/* Finds sequences [*first, *last): one, or ATT_ALL_SEQUENCES. */
 att_status att_cache_find(const att_cache *c, int64_t sequence, int64_t *first, int64_t *last);
-/* The last page of a sequence becomes its own, if tokens are to go there and it is shared; its content follows with
- * att_cache_copy_shared, of all of sequences [first, last) at once. */
+/* Replaces the last page of a sequence by a page of its own, if it is shared and tokens will be added to it.
+ * att_cache_copy_shared then copies the content, of all sequences [first, last) at once. */
 att_status att_cache_own_last_page(att_cache *c, att_cached_sequence *h);
 void att_cache_copy_shared(att_cache *c, int64_t first, int64_t last);
-/* Pages for n more tokens: one for all that is larger than before, or more of them. */
+/* Makes room for n more tokens: a single larger page, or further pages. */
 att_status att_cache_make_room(att_cache *c, att_cached_sequence *h, int64_t n);
-/* Drops the pages that a sequence's length does not need. */
+/* Releases the pages that a sequence's length does not need. */
 void att_cache_trim(att_cache *c, att_cached_sequence *h);
 
 #endif

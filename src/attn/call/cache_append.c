@@ -11,17 +11,17 @@ typedef struct addition {
     int64_t first, last;    /* sequences */
     bool batched;           /* k and v are [sequences, kv_heads, n, dim] */
     const int64_t *offsets; /* k and v are [tokens, kv_heads, dim]; NULL and not batched: [kv_heads, n, dim] */
-    int64_t n;              /* tokens of each sequence, where there are no offsets */
+    int64_t n;              /* tokens of each sequence, if there are no offsets */
     int64_t items, tasks;
     char *panels; /* [threads][panel_bytes] or NULL */
     size_t panel_bytes;
 } addition;
 
-/* Which dimensions of k and v are heads and tokens. */
+/* Returns which dimensions of k and v are heads and tokens. */
 static int heads_dim(const addition *a) { return a->batched || a->offsets ? 1 : 0; }
 static int tokens_dim(const addition *a) { return a->offsets ? 0 : heads_dim(a) + 1; }
 
-/* New tokens of a sequence, counted from the addition's first. */
+/* Returns the number of new tokens of a sequence, counted from the addition's first. */
 static int64_t count_of(const addition *a, int64_t sequence)
 {
     return a->offsets ? a->offsets[sequence + 1] - a->offsets[sequence] : a->n;
@@ -54,7 +54,7 @@ static att_status check(const addition *a)
 
 /* ---- one head */
 
-/* Token i of a sequence, of one head. */
+/* Returns token i of a sequence, of one head. */
 static const void *row_of(const addition *a, const att_tensor *t, int64_t sequence, int64_t head, int64_t i)
 {
     const int64_t token = a->offsets ? a->offsets[sequence] + i : i;
@@ -63,7 +63,7 @@ static const void *row_of(const addition *a, const att_tensor *t, int64_t sequen
     return (const char *)t->data + element * (int64_t)att_dtype_size(t->dtype);
 }
 
-/* y [dim] of the cache's type = a row of its type or f32 */
+/* Writes a row of the cache's type or of f32 to y [dim], in the cache's type. */
 static void write_row(const att_cache *c, att_dtype type, int64_t dim, const void *x, void *y)
 {
     if (type == c->dtype)
@@ -72,7 +72,8 @@ static void write_row(const att_cache *c, att_dtype type, int64_t dim, const voi
         (c->dtype == ATT_F16 ? c->kernels->vector.to_f16 : c->kernels->vector.to_bf16)(dim, x, y);
 }
 
-/* A panel's keys as rows [panel][key_dim] to columns [key_dim][panel], or back, in place; panel has room for it. */
+/* Transposes a panel's keys from rows [panel][key_dim] to columns [key_dim][panel], or back, in place; panel has room
+ * for it. */
 static void transpose_panel(const att_cache *c, bool back, void *keys, void *panel)
 {
     const int64_t rows = back ? c->key_dim : c->kernels->q_tile, columns = back ? c->kernels->q_tile : c->key_dim;
@@ -120,7 +121,7 @@ static void run_task(void *arg, int64_t i, int thread)
         append_head(a, item / heads, item % heads, scratch);
 }
 
-/* Where panels become full, or one is taken apart, each thread has memory for one. */
+/* Allocates memory of one panel for each thread, if panels become full or one is split into rows. */
 static att_status make_panels(addition *a)
 {
     const att_cache *c = a->cache;
@@ -136,7 +137,7 @@ static att_status make_panels(addition *a)
     return used && !a->panels ? ATT_ERR_MEMORY : ATT_OK;
 }
 
-/* Pages for all new tokens, which no other sequence has; sequences without any keep sharing theirs. */
+/* Makes pages for all new tokens, which are not shared; sequences without new tokens keep sharing theirs. */
 static att_status make_room(const addition *a)
 {
     att_cache *c = a->cache;
@@ -153,7 +154,7 @@ static att_status make_room(const addition *a)
     return e;
 }
 
-/* `tokens` of all sequences together, at least 1 */
+/* Appends `tokens` tokens, of all sequences together, at least 1. */
 static att_status append(addition *a, int64_t tokens)
 {
     enum { TASK_NUMBERS = 16384 }; /* fewer are not worth waking a thread for */

@@ -16,7 +16,7 @@ static att_status check_operand(const att_call *c, const char *name, const att_t
     return e ? e : att_check_contiguous(ctx, name, t);
 }
 
-/* The shapes of k and, for outputs, v, which fit those of q. */
+/* Checks the shapes of k and, for outputs, v, which fit those of q. */
 static att_status check_keys(const att_call *c, bool outputs)
 {
     att_ctx *ctx = c->plan->ctx;
@@ -36,7 +36,7 @@ static att_status check_keys(const att_call *c, bool outputs)
     return e;
 }
 
-/* The shapes of q, k and, for outputs, v, out and lse. */
+/* Checks the shapes of q, k and, for outputs, v, out and lse. */
 static att_status check_shapes(const att_call *c, bool outputs)
 {
     att_ctx *ctx = c->plan->ctx;
@@ -166,7 +166,7 @@ static att_status check_dropout(const att_call *c)
     return ATT_OK;
 }
 
-/* A key head is projected for each of its query heads where each has a parameter of its own. */
+/* Returns whether a key head is projected for each of its query heads, because each of these has its own parameter. */
 static bool keys_per_head(const att_call *c)
 {
     const att_plan *p = c->plan;

@@ -20,7 +20,7 @@ int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[
     return (t->dim[0] == 1 ? 0 : at->sequence * t->stride[0]) + (t->dim[1] == 1 ? 0 : at->head * t->stride[1]);
 }
 
-/* Where the numbers of one sequence's time steps begin. */
+/* Returns where the numbers of one sequence's time steps begin. */
 static int64_t steps_start(const att_call *c, const att_tensor *t, int64_t sequence, bool of_keys)
 {
     const int64_t *offsets = of_keys && c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets;
@@ -58,7 +58,7 @@ static void view_param(const att_call *c, int i, const att_head *at, att_param_v
     }
 }
 
-/* The parameters of the view's head, into the view. */
+/* Sets the parameters of the view's head. */
 static void view_params(const att_call *c, att_head_view *view)
 {
     for (int i = 0; i < c->plan->params.n; i++)
@@ -75,9 +75,9 @@ static att_dropout_mask dropout_of(const att_call *c, int64_t sequence, int64_t 
                               .threshold = att_dropout_threshold(c->plan->spec.dropout)};
 }
 
-/* The stride of a single row may be any number, and so may be that of the tokens before an empty sequence: no address
- * is made of them. Rows are written where they stay: a copy of what was just written would wait until all that was
- * written before it, the output of the queries before, has reached the cache. */
+/* Sets the rows of one head. The stride of a single row may be any number, as may the offset of an empty sequence: no
+ * address is computed from them. Rows are written to the view directly, because copying what was just written would
+ * wait until all earlier writes, such as the previous queries' output, have reached the cache. */
 static void set_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
                      att_rows *rows)
 {

@@ -10,7 +10,7 @@ typedef struct merge_job {
     const att_tensor *out, *lse, *out2, *lse2;
 } merge_job;
 
-/* Where element 0 of row `row` of the first `rank` dimensions lies. */
+/* Returns where element 0 of row `row` of the first `rank` dimensions lies. */
 static float *at_row(const att_tensor *t, int rank, int64_t row)
 {
     float *p = t->data;
@@ -19,7 +19,7 @@ static float *at_row(const att_tensor *t, int rank, int64_t row)
     return p;
 }
 
-/* With weights e^(lse - total): a side that has nothing to attend is left out, whatever its output is. */
+/* Merges a row with weights e^(lse - total). A side that attends to nothing is left out, whatever its output is. */
 static void merge_row(void *arg, int row)
 {
     const merge_job *j = arg;

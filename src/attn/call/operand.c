@@ -1,4 +1,4 @@
-/* One side of a call, its queries or its keys, where a score prepares them. */
+/* One side of a call, its queries or its keys, if a score transforms them. */
 #include "attn/call/operand.h"
 
 att_qk_operand att_qk_operand_of(const att_call *c, bool of_keys)

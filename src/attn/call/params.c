@@ -1,11 +1,11 @@
-/* The parameters of a call's stages: checks. */
+/* Checks the parameters of a call's stages. */
 #include "attn/call/params.h"
 #include "attn/call/transform.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
 
-/* A table over all pairs: each dimension 1 or that of [B, heads, Tq, Tk]. */
+/* Checks a table over all pairs: each dimension 1 or that of [B, heads, Tq, Tk]. */
 static att_status check_pairs(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype)
 {
     att_ctx *ctx = c->plan->ctx;
@@ -22,7 +22,7 @@ static att_status check_pairs(const att_call *c, const char *name, const att_ten
     return ATT_OK;
 }
 
-/* A number for each time step of q or k: [B or 1, T], ragged [tokens]. */
+/* Checks a number for each time step of q or k: [B or 1, T], ragged [tokens]. */
 static att_status check_steps(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype, bool of_keys)
 {
     att_ctx *ctx = c->plan->ctx;
@@ -77,7 +77,7 @@ att_status att_param_check(const att_call *c, const char *name, const att_tensor
     }
 }
 
-/* The plan's parameters, as in: 2: W of "general", table of "relative" */
+/* Writes the plan's parameters, as in: 2: W of "general", table of "relative". */
 static void list_params(const att_plan *p, size_t size, char *text)
 {
     size_t used = (size_t)snprintf(text, size, "%d", p->params.n_given);
@@ -87,10 +87,10 @@ static void list_params(const att_plan *p, size_t size, char *text)
                                      p->params.list[i].shape->name, p->params.list[i].stage_name);
 }
 
-/* May it be left zero? */
+/* Returns whether a parameter may be left zero. */
 static bool left_out(const att_param_shape *shape) { return shape->optional || shape->as_queries; }
 
-/* The number of parameters fits the plan: only optional ones are left out at the end. */
+/* Checks that the number of parameters fits the plan: only optional ones are left out at the end. */
 static att_status check_count(const att_call *c)
 {
     const att_plan *p = c->plan;
@@ -107,7 +107,7 @@ static att_status check_count(const att_call *c)
     return att_fail(p->ctx, ATT_ERR_ARGUMENT, "args.n_params is %d, but the plan has %s", n, text);
 }
 
-/* Parameter i is not given: it is optional, and per key perhaps that of the queries. */
+/* Sets parameter i, which is not given: it is optional, or per key and then perhaps that of the queries. */
 static att_status set_default(att_call *c, int i)
 {
     const att_plan_param *param = &c->plan->params.list[i], *before = i ? param - 1 : NULL;
@@ -125,7 +125,7 @@ static att_status set_default(att_call *c, int i)
     return ATT_OK;
 }
 
-/* Takes the args' parameters into the call. */
+/* Copies the args' parameters to the call. */
 static att_status read_params(att_call *c)
 {
     const att_plan *p = c->plan;
@@ -141,7 +141,7 @@ static att_status read_params(att_call *c)
     return e;
 }
 
-/* Has the mask's property each sequence? */
+/* Returns whether the mask's `inspect` is true for every sequence. */
 static bool inspect(const att_call *c, int mask)
 {
     for (int64_t b = 0; b < c->sequences; b++) {

@@ -4,11 +4,11 @@
 
 #include "attn/call/call.h"
 
-/* Checks those of the args, takes them into the call, and asks the masks that inspect a call. */
+/* Checks the parameters of the args, copies them to the call, and calls `inspect` of the masks that have it. */
 att_status att_params_check(att_call *call);
-/* Shape and order of one parameter, or of its gradient. */
+/* Checks the shape and strides of one parameter, or of its gradient. */
 att_status att_param_check(const att_call *call, const char *name, const att_tensor *t, const att_param_shape *shape);
-/* Where a parameter per pair begins for one head, and its strides: 0 where it is broadcast. */
+/* Returns where a parameter per pair begins for one head, and its strides: 0 where it is broadcast. */
 int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[2]);
 
 #endif

@@ -1,4 +1,4 @@
-/* From a spec to a plan. */
+/* Makes a plan from a spec. */
 #include "attn/call/scratch.h"
 #include "attn/call/transform.h"
 
@@ -41,7 +41,7 @@ static att_status check_sizes(att_ctx *ctx, att_attention_spec *s)
 
 /* ---- stages */
 
-/* What the score does to rows, and how long they are then. */
+/* Finds how the score transforms rows, and the dimension of transformed rows. */
 static att_status check_transforms(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
@@ -70,7 +70,7 @@ static void set_scale(void *arg, int task)
     s->scale = (float)(1 / sqrt((double)s->head_dim));
 }
 
-/* The functions of a score fit each other. */
+/* Checks that the functions of a score fit each other. */
 static att_status check_functions(att_ctx *ctx, const att_score *s)
 {
     const bool product = s->flags & ATT_STAGE_PRODUCT;
@@ -110,10 +110,10 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
 typedef struct stage_list {
     const char *name; /* "spec.stage", for messages */
     const att_stage *stage;
-    int n, before; /* number of stages; of those that the plan has before them */
+    int n, before; /* number of stages; number of stages that the plan has before */
 } stage_list;
 
-/* Is parameter i of shape [i + 1] declared as a score, a modifier or a mask may? */
+/* Returns whether a score, a modifier or a mask may declare parameter i of shape [i + 1] as it does. */
 static bool may_declare(const att_stage *stage, int i, const att_param_shape *shape)
 {
     const att_param_shape *s = &shape[i], *before = i ? s - 1 : NULL;
@@ -129,7 +129,8 @@ static bool may_declare(const att_stage *stage, int i, const att_param_shape *sh
            (s->kind == ATT_PARAM_PER_KEY && before && before->kind == ATT_PARAM_PER_QUERY && before->dtype == s->dtype);
 }
 
-/* Adds the parameters that a stage, number n of the plan's, or the score, NULL and -1, declares to the plan's. */
+/* Adds the parameters that a stage declares to the plan's. n is the number of the stage; for the score stage is NULL
+ * and n -1. */
 static att_status add_params(att_plan *p, const att_stage *stage, int n, const char *name, int count,
                              const att_param_shape *shape)
 {
@@ -150,7 +151,7 @@ static att_status add_params(att_plan *p, const att_stage *stage, int n, const c
     return ATT_OK;
 }
 
-/* What modifiers and masks have in common; check: of one without parameters. */
+/* Checks what modifiers and masks have in common; check: the function of a stage without parameters. */
 static att_status check_stage(att_plan *p, const stage_list *list, int i, unsigned flags,
                               att_status (*check)(att_ctx *, const double *, const att_tensor *))
 {
@@ -239,11 +240,11 @@ static att_status check_stages(att_ctx *ctx, att_plan *p)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage is NULL, but spec.n_stages is %d", s->n_stages);
     att_status e = add_params(p, NULL, -1, p->score.name, p->score.n_params, p->score.param);
     e = e ? e : add_stages(p, &list);
-    p->spec.stage = NULL; /* the caller's, who may change it from now on */
+    p->spec.stage = NULL; /* the caller may change its array from now on */
     return e;
 }
 
-/* The first stage that needs to know where the queries stand. */
+/* Returns the first stage that needs the positions of queries. */
 static const char *stage_that_needs_align(const att_plan *p)
 {
     if (p->score.flags & ATT_STAGE_NEEDS_ALIGN)
@@ -270,12 +271,12 @@ static att_status check_align(att_ctx *ctx, const att_plan *p)
     return ATT_OK;
 }
 
-/* Can the plan multiply bf16 in pairs? */
+/* Returns whether the plan can multiply bf16 in pairs. */
 static bool can_use_bf16_pairs(const att_plan *plan)
 {
     bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && plan->builtin->is_dot &&
                   plan->score.tile && !plan->transforms && !att_score_changes_products(plan);
-    for (int i = 0; i < plan->modifiers.n; i++) /* pair by pair, rows are read as floats */
+    for (int i = 0; i < plan->modifiers.n; i++) /* stages computed pair by pair read rows as floats */
         usable = usable && (plan->modifiers.list[i].stage.tile || !plan->modifiers.list[i].stage.formula);
     return usable && (!plan->kernels->bf16.pack_values || att_os_allow_tiles());
 }
@@ -287,7 +288,7 @@ att_vectors att_vectors_of(const att_kernels *k)
                          k->layer.tanh_back,  k->vector.dot, k->vector.sum};
 }
 
-/* What all stages together make possible; after an error the plan is freed. */
+/* Derives the settings that depend on all stages together; after an error the plan is freed. */
 static att_status finish(att_plan *p, att_status e, att_plan **out)
 {
     e = e ? e : check_align(p->ctx, p);

@@ -1,4 +1,4 @@
-/* Rows of q, k, v, out and of gradients, whatever type they are stored in. */
+/* Reads and writes rows of q, k, v, out and of gradients, whatever type they are stored in. */
 #include "attn/call/rows.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void copy_rows(const att_kernels *k, const att_rows *block, int64_t first
             conversion(k, block->dtype)(dim, att_row_at(block, i), y + i * dim);
 }
 
-/* y [n, dim] = the first n keys of a block, all of them packed, some numbers of a panel at a time */
+/* Unpacks the first n keys of a block, which are all packed, to y [n, dim], some numbers of a panel at a time. */
 static void unpack(const att_kernels *k, const att_rows *block, int64_t n, int64_t dim, float *y)
 {
     enum { CHUNK = 32 };

@@ -1,9 +1,10 @@
-/* How a call's work is laid out: scratch memory, and tasks. */
+/* Lays out a call's work: scratch memory and tasks. */
 #include "attn/call/scratch.h"
 
 #include <stdatomic.h>
 
-/* Parts are powers of two, mostly: without a gap they would all begin in the same set of the first cache. */
+/* Lays parts out with gaps: most sizes are powers of two, so without gaps all parts would begin in the same set of the
+ * first-level cache. */
 size_t att_scratch_lay_out(float *p, int n, const att_scratch_part *part)
 {
     enum { LINE = 16, GAP = 11 * LINE };
@@ -27,7 +28,7 @@ typedef struct att_scratch_block {
 } att_scratch_block;
 _Static_assert(offsetof(att_scratch_block, data) == ATT_SCRATCH_HEADER, "one line of the cache");
 
-/* As many blocks as calls that may run at once. */
+/* The pool has this many blocks, for calls that run at once. */
 enum { MAX_BLOCKS = 8 };
 struct att_scratch_pool {
     _Atomic(att_scratch_block *) block[MAX_BLOCKS];
@@ -101,7 +102,7 @@ int64_t att_find_range(const int64_t *first, int64_t n, int64_t item)
 {
     int64_t low = 0, high = n;
     const int64_t even =
-        (int64_t)((double)item / (double)first[n] * (double)n); /* right where all items have the same length */
+        (int64_t)((double)item / (double)first[n] * (double)n); /* correct if all items have the same length */
     if (even < n && first[even] <= item && item < first[even + 1])
         return even;
     while (high - low > 1) {

@@ -4,26 +4,26 @@
 
 #include "attn/call/plan.h"
 
-/* Scratch memory from p on, part after part, each in cache lines of its own: how many floats that takes. */
+/* Lays out scratch memory from p on, part after part, each in its own cache lines; returns how many floats it takes. */
 typedef struct att_scratch_part {
     float **at;
     int64_t count;
 } att_scratch_part;
 size_t att_scratch_lay_out(float *p, int n, const att_scratch_part *part);
-int64_t att_scratch_count(size_t a, int64_t b); /* a * b, or more than there can be */
-/* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
- * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
+int64_t att_scratch_count(size_t a, int64_t b); /* a * b, or on overflow more than can be allocated */
+/* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps the memory of finished calls, unless it is
+ * large, so that most calls allocate nothing: for small calls, new memory from the system costs more time than their
  * arithmetic. */
 float *att_scratch_acquire(const att_plan *plan, size_t count);
 void att_scratch_release(const att_plan *plan, float *p);
-/* A plan's own pool, empty; and all that it keeps. */
+/* Make a plan's pool, which is empty at first, and free it with its memory. */
 att_status att_scratch_new(att_plan *plan);
 void att_scratch_free(att_plan *plan);
-enum { ATT_SCRATCH_HEADER = 64 }; /* beside the floats, of each that is taken */
-/* To how many tasks a call's items are distributed: enough to share the work evenly, large enough to be worth waking
- * for. */
+enum { ATT_SCRATCH_HEADER = 64 }; /* bytes before the floats of each block */
+/* Returns the number of tasks to which a call's items are distributed: enough to share the work evenly, and each large
+ * enough to be worth waking a thread for. */
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
-/* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */
+/* Returns the i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */
 int64_t att_find_range(const int64_t *first, int64_t n, int64_t item);
 
 #endif

@@ -1,12 +1,12 @@
-/* Row prologues: what a score does to each row of queries, and of keys, by itself. It is done once a row, before the
- * tiles see it, so that they are left with a plain product or sum.
+/* Row transforms: a score may transform each row of queries and of keys, once a row, before the tiles see it. The tiles
+ * then compute a plain product or sum.
  *
  *   general    q' = q W                   then q' . k
  *   cosine     q' = q / |q|  k' = k / |k|  then q' . k'
  *   additive   q' = Wq q     k' = Wk k     then v . tanh(q' + k')
  *
- * Prepared rows are f32 and take memory linear in the lengths, for the time of a call. A row's bits depend on that row
- * alone. */
+ * Transformed rows are f32 and take memory linear in the lengths, during a call. A row's bits depend only on that
+ * row. */
 #include "attn/call/transform.h"
 #include "attn/call/scratch.h"
 #include "attn/call/operand.h"
@@ -17,14 +17,14 @@
 
 /* ---- row by row */
 
-/* x of any other type to f32 */
+/* Converts x of any other type to f32. */
 static void convert(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     (void)u;
     att_rows_read(k, x, 0, 1, n, y->at);
 }
 
-/* x / |x|; 0 stays */
+/* Computes x / |x|; 0 stays 0. */
 static void to_unit(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     (void)u;
@@ -33,11 +33,11 @@ static void to_unit(const att_kernels *k, int64_t n, const att_rows *x, const at
 
 /* ---- queries, or keys */
 
-/* Steps in one head of the parameter, from output to output and from input to input. */
+/* Return the steps in one head of the parameter, from output to output and from input to input. */
 static int64_t out_step(const att_qk_operand *x) { return x->how->out_first ? x->in : 1; }
 static int64_t in_step(const att_qk_operand *x) { return x->how->out_first ? 1 : x->out; }
 
-/* y [rows, n] = x [rows, k] times one head's parameter, packed; f32 */
+/* Multiplies x [rows, k] by one head's packed parameter -> y [rows, n]; f32. */
 void att_qk_multiply(const att_call *c, att_strided_rows x, att_strided_rows y, int64_t n, int64_t k,
                      const float *packed)
 {
@@ -62,7 +62,7 @@ void att_qk_pack(const att_call *c, const att_qk_operand *x, int64_t head, bool 
         att_gemm_pack(c->plan->ctx, x->out, x->in, w, out_step(x), in_step(x), packed);
 }
 
-/* A tensor of rows in new memory: those of `like`, but `heads` of them, of dim numbers, `step` apart. */
+/* Makes a tensor of rows in new memory: those of `like`, but `heads` of them, of dim numbers, `step` apart. */
 att_status att_qk_make_rows(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, int64_t step,
                             float **memory, att_tensor *t)
 {
@@ -79,8 +79,8 @@ att_status att_qk_make_rows(const att_call *c, const att_tensor *like, int64_t h
 
 /* ---- forward */
 
-/* The wanted heads [*first, *last) of the `heads` heads of q, or of k, and a tensor t of rows for them. If one head is
- * wanted alone, t has its rows under every head (stride 0). */
+/* Finds the wanted heads [*first, *last) of the `heads` heads of q, or of k, and a tensor t of rows for them. If only
+ * one head is wanted, t has its rows for every head (stride 0). */
 static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t heads, int64_t dim, float **memory,
                               att_tensor *t, int64_t *first, int64_t *last)
 {
@@ -92,7 +92,7 @@ static att_status make_wanted(const att_call *c, const att_tensor *like, int64_t
     return e;
 }
 
-/* The caller's rows as f32, in place where they are. */
+/* Returns the caller's rows as f32: in place if they have that type, otherwise converted. */
 static att_status to_floats(att_call *c, const att_qk_operand *x, bool of_keys)
 {
     const att_tensor *from = of_keys ? &c->args.k : &c->args.q;

@@ -1,4 +1,4 @@
-/* The state of an online softmax of some columns. */
+/* The state of the online softmax of some columns. */
 #ifndef ATT_ATTN_ACCUMULATOR_H
 #define ATT_ATTN_ACCUMULATOR_H
 
@@ -11,8 +11,8 @@ typedef struct att_accumulator {
     bool begun; /* o has been written */
 } att_accumulator;
 
-/* What has no value joins the softmax of rows that attend to something, maximum and sum [rows]; left [rows]: what
- * remains of their o. Of a plan with a sink. */
+/* Adds the sink of a plan that has one: its score, which has no value, joins the softmax of rows that attend to
+ * something, maximum and sum [rows]. left [rows] receives the factor of their o. */
 void att_add_sink(const att_plan *plan, const att_head_view *view, int rows, float *max, float *sum, float *left);
 
 #endif

@@ -1,7 +1,7 @@
-/* Attention of few queries over many keys: decoding. Its time is that of reading the keys and values.
+/* Attention of few queries over many keys: decoding, whose time is that of reading keys and values.
  *
- * The queries of all heads that share keys and values go through a block of them together, so it is read once. The keys
- * of a head are split into segments, which threads share; the segments' accumulators are merged in ascending order.
+ * The queries of all heads that share keys and values process a block of them together, so it is read once. The keys of
+ * a head are split into segments, which threads share; the segments' accumulators are merged in ascending order.
  * Blocks, segments and chains of operations are those of tiles.c, and so are the bits. */
 #include "attn/block/block.h"
 #include "attn/call/scratch.h"
@@ -17,7 +17,7 @@ typedef struct decode_job {
     int64_t *first;         /* [sequences + 1] the first item of each sequence */
     atomic_int *unfinished; /* [sequences * kv_heads] segments */
     int64_t items, tasks;
-    int columns; /* at most */
+    int columns; /* maximum number of columns */
 } decode_job;
 
 bool att_decode_suits(const att_call *call)
@@ -78,7 +78,7 @@ static work_item work_item_of(const decode_job *j, int64_t item)
     return (work_item){sequence, local / segments, local % segments, segments};
 }
 
-/* The query heads of an item's key head. */
+/* Loads the query heads of an item's key head. */
 static void load_group(const att_call *call, work_item at, att_decode_group *g)
 {
     const att_attention_spec *s = &call->plan->spec;
@@ -90,7 +90,7 @@ static void load_group(const att_call *call, work_item at, att_decode_group *g)
     g->columns = g->heads * g->tq;
 }
 
-/* The block in which the item's first key is; INT64_MAX without queries. */
+/* Returns the block in which the item's first key is; INT64_MAX without queries. */
 static int64_t begin_of(const att_decode_group *g, work_item at)
 {
     int64_t first, last;
@@ -132,13 +132,13 @@ static void run_task(void *arg, int64_t i, int thread)
     }
 }
 
-/* 0: the sequence is not part of the call */
+/* Returns the segments of a sequence; 0: the sequence is not part of the call. */
 static int64_t segments_of(const att_call *call, const att_head_view *at)
 {
     return att_forward_supports(call, at) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
 }
 
-/* The sizes of a job, before its memory and tasks. */
+/* Returns the sizes of a job, before its memory and tasks. */
 static decode_job job_of(const att_call *call)
 {
     const att_attention_spec *s = &call->plan->spec;

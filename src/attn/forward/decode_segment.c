@@ -1,5 +1,5 @@
-/* Decoding, one segment of keys: the queries of all heads that share keys and values go through a block of them
- * together, so that it is read once. Blocks and chains of operations are those of tiles.c, and so are the bits. */
+/* Decodes one segment of keys: the queries of all heads that share keys and values process a block of them together, so
+ * that it is read once. Blocks and chains of operations are those of tiles.c, and so are the bits. */
 #include "attn/block/block.h"
 #include "attn/call/scratch.h"
 #include "attn/forward/decode.h"
@@ -7,14 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* What masks leave of a block: for each head, or without masks for the first alone; and for all columns, bit i of a key
- * being column i. */
+/* The mask tiles of a block: one for each head, or without masks only for the first; and one for all columns, where bit
+ * i of a key is column i. */
 typedef struct mask_tiles {
     att_mask_tile head[ATT_DECODE_QUERIES], merged;
-    const att_mask_tile *all; /* merged, or the first head's where that is all */
+    const att_mask_tile *all; /* merged, or the first head's if there are no others */
 } mask_tiles;
 
-/* Dot products are computed from rows; other scores, what changes products, and modifiers but a sink, work on tiles. */
+/* Returns whether the score is a dot product, which is computed from rows. Other scores, functions of products, and
+ * modifiers except a sink work on tiles. */
 static bool is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
 static bool uses_tiles(const att_plan *plan)
 {
@@ -52,7 +53,7 @@ static const att_mask_tile *mask_of(const att_decode_group *g, const mask_tiles 
     return &c->head[g->plan->masks.n ? head : 0];
 }
 
-/* Bit i of a key in `all`: column i attends to it. */
+/* Merges the heads' masks into `all`: bit i of a key states that column i attends to it. */
 static void merge_masks(const att_decode_group *g, int keys, const att_mask_tile *head, att_mask_tile *all)
 {
     uint64_t *bits = all->bits;
@@ -86,8 +87,8 @@ static void make_masks(const att_decode_group *g, int64_t k0, int keys, mask_til
     c->all = one ? &c->head[0] : &c->merged;
 }
 
-/* Stages that work on tiles: each head's rows of products are packed into a tile, or its scores computed there, and
- * unpacked. */
+/* Applies stages that work on tiles: packs each head's rows of products into a tile, or computes its scores there, and
+ * unpacks them. */
 static void apply_stages(const att_decode_group *g, const mask_tiles *c, int64_t k0, int keys,
                          const att_decode_scratch *w)
 {
@@ -95,7 +96,7 @@ static void apply_stages(const att_decode_group *g, const mask_tiles *c, int64_t
     const att_kernels *kernels = plan->kernels;
     const int64_t last = c->all->range[c->all->n_ranges - 1].last;
     float ones[ATT_MAX_Q_TILE];
-    att_floats key = {w->keys, 0}; /* not read by modifiers */
+    att_floats key = {w->keys, 0}; /* modifiers do not read it */
     for (int i = 0; i < ATT_MAX_Q_TILE; i++)
         ones[i] = 1;
     for (int h = 0; h < g->heads; h++) {
@@ -142,7 +143,7 @@ static void apply_mask(const att_decode_group *g, const att_mask_tile *mask, flo
     }
 }
 
-/* Weights that are dropped become 0, the others are scaled. */
+/* Sets dropped weights to 0 and scales the others. */
 static void apply_dropout(const att_decode_group *g, const att_mask_tile *mask, int64_t k0, float *s)
 {
     const float scale = att_dropout_scale(g->plan);
@@ -157,7 +158,7 @@ static void apply_dropout(const att_decode_group *g, const att_mask_tile *mask, 
     }
 }
 
-/* The values that att_finite_ranges_of has left out, for the columns that attend to them. */
+/* Adds the values that att_finite_ranges_of has left out, for the columns that attend to them. */
 static void add_nonfinite(const att_decode_group *g, const att_mask_tile *mask, const att_finite_ranges *finite,
                           att_floats value, const float *p, float *o, int64_t o_stride)
 {
@@ -169,7 +170,8 @@ static void add_nonfinite(const att_decode_group *g, const att_mask_tile *mask, 
     }
 }
 
-/* o = rescale o + P V. Where only some columns attend to a key, NaN or Inf in its value must not reach the others. */
+/* Computes o = rescale o + P V. If only some columns attend to a key, NaN or Inf in its value must not reach the
+ * others. */
 static void accumulate(const att_decode_group *g, const att_mask_tile *mask, int64_t k0, int keys,
                        att_decode_scratch *w, att_accumulator *to)
 {
@@ -206,7 +208,7 @@ static void accumulate(const att_decode_group *g, const att_mask_tile *mask, int
     add_nonfinite(g, mask, &finite, value, w->s, to->o, pv.o_stride);
 }
 
-/* Scores of keys [first, last) of a block; first begins a panel. */
+/* Computes scores of keys [first, last) of a block; first begins a panel. */
 static void score_keys(const att_decode_group *g, const att_rows *k, bool packed, int64_t first, int64_t last,
                        att_decode_scratch *w)
 {
@@ -224,7 +226,7 @@ static void score_keys(const att_decode_group *g, const att_rows *k, bool packed
                                                                .prefetch = &w->prefetch});
 }
 
-/* Scores of a block, while its values are prefetched. */
+/* Computes scores of a block, while its values are prefetched. */
 static void score_block(const att_decode_group *g, const att_mask_tile *mask, int64_t k0, att_decode_scratch *w)
 {
     const att_rows k = att_rows_block(&g->head[0].k_row, k0), v = att_rows_block(&g->head[0].v, k0);
@@ -270,7 +272,7 @@ static void prefetch_keys(const att_decode_group *g, int64_t k0, att_prefetch *l
 
 /* ---- a segment of keys */
 
-/* Dot products: the queries, times the scale where it belongs there. */
+/* Reads the queries for dot products, and scales them if the plan does so. */
 static void read_queries(const att_decode_group *g, const att_decode_scratch *w)
 {
     const att_kernels *kernels = g->plan->kernels;
@@ -281,7 +283,7 @@ static void read_queries(const att_decode_group *g, const att_decode_scratch *w)
     }
 }
 
-/* Narrows [*first, *last) to blocks that masks leave to any head. */
+/* Narrows [*first, *last) to blocks of keys to which some head attends. */
 static void intersect_span(const att_decode_group *g, int64_t *first, int64_t *last)
 {
     int64_t from = *last, to = *first;

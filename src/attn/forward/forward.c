@@ -1,9 +1,9 @@
-/* The forward call: by tiles where there are many queries, as decoding where there are few. */
+/* The forward call: by tiles if there are many queries, as decoding if there are few. */
 #include "attn/call/transform.h"
 #include "attn/forward/forward.h"
 
-/* With pairs of bf16, tiles round their weights and decoding does not; else the bits are the same, and the split is
- * worth its time where a cache is read. */
+/* Splits a call: with pairs of bf16, tiles round their weights and decoding does not. Otherwise the bits are the same,
+ * and the split is worth its time if a cache is read. */
 bool att_forward_split(const att_call *call, att_call *decoded, att_call *tiled)
 {
     const att_plan *plan = call->plan;

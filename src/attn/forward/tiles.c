@@ -1,9 +1,9 @@
-/* Attention forward: softmax(S) V in one pass over the keys, without ever storing S.
+/* Attention forward: computes softmax(S) V in one pass over the keys, without storing S.
  *
- * A tile of queries goes through the keys block by block: scores, online softmax, and the output so far is rescaled
- * when the running maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). Each segment of keys has an accumulator
- * of its own, which is merged with that of the segments before it by their log-sum-exp: decode.c splits the keys of a
- * head into the same segments, so both give the same bits. */
+ * A tile of queries processes the keys block by block: scores, online softmax, and the output is rescaled when the
+ * running maximum grows (Milakov, Gimelshein 2018; Dao et al. 2022). Each segment of keys has its own accumulator,
+ * which is merged with that of the segments before it by their log-sum-exp. decode.c splits the keys of a head into the
+ * same segments, so both compute the same bits. */
 #include "attn/block/block.h"
 #include "attn/call/scratch.h"
 #include "attn/call/transform.h"
@@ -18,20 +18,20 @@ typedef struct q_tile {
     int queries;
     bool written;                          /* its output is in out */
     float *packed;                         /* [q_dim][q_tile] */
-    float *terms;                          /* [q_tile], where the score has one of each row */
-    float *rows;                           /* [q_tile, q_dim or value_dim] q, later out, converted; f32 has none */
+    float *terms;                          /* [q_tile], if the score has a term of each row */
+    float *rows;                           /* [q_tile, q_dim or value_dim] q, later out, converted; unused for f32 */
     att_floats query;                      /* [queries, q_dim] */
-    att_accumulator total, segment, *into; /* into: where this segment goes, total if it is the first */
+    att_accumulator total, segment, *into; /* into: the accumulator of this segment; `total` if it is the first */
 } q_tile;
 
 /* Scratch memory of one thread. */
 typedef struct forward_scratch {
     float *s;              /* [ATT_KEY_BLOCK][q_tile] scores, then weights */
     float *rescale;        /* [q_tile] */
-    float *keys, *values;  /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
-    float *key_terms;      /* [ATT_KEY_BLOCK], where the score has one of each row */
+    float *keys, *values;  /* [ATT_KEY_BLOCK][k_dim] and [value_dim], if they are copied */
+    float *key_terms;      /* [ATT_KEY_BLOCK], if the score has a term of each row */
     float *packed_values;  /* bf16 in pairs: [ATT_KEY_BLOCK / 2][value_dim] */
-    float *packed_weights; /* the same: [ATT_KEY_BLOCK / 2][q_tile] */
+    float *packed_weights; /* bf16 in pairs: [ATT_KEY_BLOCK / 2][q_tile] */
     att_prefetch prefetch;
     att_block block;   /* what all blocks of a work item have in common */
     bool single_block; /* the item's queries attend to one block of keys */
@@ -49,9 +49,9 @@ typedef struct forward_job {
 
 /* ---- memory */
 
-/* How many query tiles may share a loaded block of keys. One, unless loading costs something: where blocks are copied,
- * where the keys and values of a head do not stay in the second-level cache, and for scores that are not dot products,
- * whose scratch memory is large. The tiles must fit into that cache themselves. */
+/* Returns how many query tiles may share a loaded block of keys. It is one unless loading is costly: if blocks are
+ * copied, if the keys and values of a head do not fit into the second-level cache, or if the score is not a dot product
+ * and its scratch memory is large. The tiles must fit into that cache, too. */
 static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
 {
     const int64_t cached = plan->ctx->cached, numbers = plan->k_dim + plan->spec.value_dim;
@@ -60,7 +60,8 @@ static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
     return shared ? (int)att_max(1, att_min(fit, ATT_MAX_Q_TILES)) : 1;
 }
 
-/* Has the first-level cache enough ways for one line of every key row of a score tile, whatever the rows' stride? */
+/* Returns whether the first-level cache has enough ways for one line of every key row of a score tile, whatever the
+ * rows' stride is. */
 static bool l1_holds_key_rows(const att_plan *plan) { return plan->ctx->ways > plan->kernels->mr; }
 
 /* Lays scratch memory out from p on and returns how many floats it takes. */
@@ -77,7 +78,7 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, f
                                        {&w->packed_values, pairs * s->value_dim},
                                        {&w->packed_weights, pairs * q}};
     enum { SHARED = sizeof shared / sizeof *shared };
-    att_scratch_part parts[SHARED + 9 * ATT_MAX_Q_TILES]; /* not cleared: most of it is unused */
+    att_scratch_part parts[SHARED + 9 * ATT_MAX_Q_TILES]; /* not initialized: most of it is unused */
     int n = SHARED;
     memcpy(parts, shared, sizeof shared);
     for (q_tile *t = w->tile, *end = t + max_q_tiles(plan, copies, tk); t < end; t++) {
@@ -102,7 +103,7 @@ size_t att_tiles_scratch(const att_plan *plan, bool copies, int64_t tk)
 
 /* ---- one query tile */
 
-/* o needs no clearing: the first block of keys overwrites it. */
+/* Clears an accumulator, except o, which the first block of keys overwrites. */
 static void clear(att_accumulator *a, int n)
 {
     for (int i = 0; i < n; i++)
@@ -147,7 +148,7 @@ typedef struct kv_block {
     int64_t k0;
     int keys;
     att_floats key, value;
-    att_finite_ranges nonfinite; /* bf16 in pairs: which values are not finite */
+    att_finite_ranges nonfinite; /* bf16 in pairs: values that are not finite */
 } kv_block;
 
 static void load_kv_block(const att_plan *plan, const att_head_view *at, const forward_scratch *w, kv_block *b)
@@ -180,8 +181,8 @@ static void normalizer(const att_plan *plan, const att_head_view *at, const q_ti
         at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
 }
 
-/* Can the output be computed in rows at once (the kernel pv_rows)? Only where one range of one block is all that the
- * queries attend to, and rows are whole panels. */
+/* Returns whether the output can be computed in rows directly (the kernel pv_rows): only if the queries attend to one
+ * range of one block, and rows are whole panels. */
 static bool suits_rows(const att_plan *plan, const att_rows *out, const att_finite_ranges *finite, att_floats value,
                        const forward_scratch *w)
 {
@@ -190,8 +191,8 @@ static bool suits_rows(const att_plan *plan, const att_rows *out, const att_fini
     return plan->kernels->attend.pv_rows && single && panels && out->dtype == ATT_F32;
 }
 
-/* o += V^T P of bf16 pairs, where values that are not finite count as 0; `rounded`: the weights are packed already.
- * Gives those of these values that the tile attends to. */
+/* Adds V^T P of bf16 pairs to o, where values that are not finite count as 0; `rounded`: the weights are already
+ * packed. Lists those values that are not finite and to which the tile attends. */
 static void accumulate_pairs(const att_plan *plan, const q_tile *t, const att_mask_tile *mask, const kv_block *b,
                              bool rounded, const forward_scratch *w, att_finite_ranges *finite)
 {
@@ -206,7 +207,7 @@ static void accumulate_pairs(const att_plan *plan, const q_tile *t, const att_ma
                 finite->nonfinite[finite->n_nonfinite++] = all->nonfinite[i];
 }
 
-/* Accumulates P V of floats; values that are not finite are left out. May write the tile's whole output at once. */
+/* Accumulates P V of floats without values that are not finite. It may write the tile's whole output directly. */
 static void accumulate_floats(const att_plan *plan, const att_head_view *at, q_tile *t, const kv_block *b,
                               const att_finite_ranges *finite, forward_scratch *w)
 {
@@ -232,7 +233,7 @@ static void accumulate_floats(const att_plan *plan, const att_head_view *at, q_t
     }
 }
 
-/* o = rescale o + V^T P, where a weight of 0 times NaN or Inf counts as 0. */
+/* Computes o = rescale o + V^T P, where a weight of 0 times NaN or Inf counts as 0. */
 static void accumulate(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask,
                        const kv_block *b, bool rounded, forward_scratch *w)
 {
@@ -282,7 +283,7 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     t->into->begun = true;
 }
 
-/* out = o / sum, and the log-sum-exp; a row that attends to nothing gets 0 and -inf. */
+/* Writes out = o / sum, and the log-sum-exp; a row that attends to nothing gets 0 and -inf. */
 static void finish(const att_plan *plan, const att_head_view *at, const q_tile *t, const forward_scratch *w)
 {
     const att_kernels *k = plan->kernels;
@@ -304,7 +305,7 @@ static void finish(const att_plan *plan, const att_head_view *at, const q_tile *
 
 /* ---- a group of query tiles, which share each loaded block of keys */
 
-/* Keys [first, last), a segment. */
+/* Processes keys [first, last), a segment. */
 static void attend_segment(const att_plan *plan, const att_head_view *at, int n_tiles, int64_t first, int64_t last,
                            forward_scratch *w)
 {
@@ -330,7 +331,7 @@ static void attend_segment(const att_plan *plan, const att_head_view *at, int n_
         end_segment(plan, &w->tile[i]);
 }
 
-/* Queries [q0, q0 + queries) against all keys. */
+/* Computes queries [q0, q0 + queries) against all keys. */
 static void attend_queries(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, forward_scratch *w)
 {
     const int size = plan->kernels->q_tile, n_tiles = (int)att_ceil_div(queries, size);
@@ -363,15 +364,15 @@ static work_item work_item_of(const forward_job *j, int64_t item)
     work_item p = {.sequence = att_find_range(j->first, j->call->sequences, item)};
     const int64_t local = item - j->first[p.sequence];
     p.parts = (j->first[p.sequence + 1] - j->first[p.sequence]) / j->call->plan->spec.heads;
-    p.head = p.parts == 1 ? local : local / p.parts; /* a division is as slow as a key of a short sequence */
+    p.head = p.parts == 1 ? local : local / p.parts; /* a division takes as long as a key of a short sequence */
     p.part = local - p.head * p.parts;
     p.q0 = p.part * j->call->plan->kernels->q_tile * j->group;
     return p;
 }
 
 /* Lists what is prefetched while an item is computed: its own output, the queries of the next item, and a share of the
- * keys and values of the next head, which is the one before, as tasks run from the last to the first. Not for short
- * sequences, where the list costs more than it saves. */
+ * keys and values of the next head, which is the preceding one, because tasks run from the last to the first. Does
+ * nothing for short sequences, for which the list costs more than it saves. */
 static void prefetch_next(const forward_job *j, int64_t item, int64_t next, const work_item *p, const att_head_view *at,
                           forward_scratch *w)
 {
@@ -415,8 +416,8 @@ static void run_item(const forward_job *j, int64_t item, int64_t next, forward_s
     att_head_clear(call->plan, &at, used, last);
 }
 
-/* Tasks run from the last to the first: under a causal mask the last queries attend to the most keys, and a long task
- * must not begin last. */
+/* Runs a task. Tasks run from the last to the first: with a causal mask the last queries attend to the most keys, and a
+ * long task must not begin last. */
 static void run_task(void *arg, int64_t i, int thread)
 {
     const forward_job *j = arg;

@@ -1,11 +1,11 @@
-/* Attention weights on demand, recomputed: looking never costs the forward pass anything. */
+/* Recomputes attention weights on demand, so that the forward pass does not store them. */
 #include "attn/block/block.h"
 #include "attn/call/transform.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Softmax of one row of scores [tk], with the sink where there is one; row [tk + 1] is to work in. */
+/* Computes the softmax of one row of scores [tk], with the sink if there is one; row [tk + 1] is scratch memory. */
 static void softmax_row(const att_plan *plan, const att_head_view *at, float *row, float *scores)
 {
     const int64_t tk = at->head.tk;
@@ -22,11 +22,11 @@ static void softmax_row(const att_plan *plan, const att_head_view *at, float *ro
 typedef struct weights_scratch {
     float *q, *s;        /* [q_dim][panel] [ATT_KEY_BLOCK][panel] */
     float *query, *keys; /* [panel, q_dim] [ATT_KEY_BLOCK, k_dim], converted */
-    float *terms;        /* [panel + ATT_KEY_BLOCK], where the score has one of each row, queries before keys */
+    float *terms;        /* [panel + ATT_KEY_BLOCK], if the score has a term of each row, queries before keys */
     float *row;          /* [tk + 1] */
 } weights_scratch;
 
-/* Weights of up to a panel of queries, [queries, tk]. */
+/* Computes weights of up to a panel of queries, [queries, tk]. */
 static void weights_of_block(const att_plan *plan, const att_head_view *at, int64_t q0, int queries,
                              const weights_scratch *w, float *weights)
 {
@@ -113,13 +113,13 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
         att_free(ctx, w.q);
         return ATT_ERR_MEMORY;
     }
-    att_call_head(&call, sequence, head, &at); /* with its rows transformed */
+    att_call_head(&call, sequence, head, &at); /* with transformed rows */
     w.s = w.q + dim * panel;
     w.query = w.s + ATT_KEY_BLOCK * panel;
     w.keys = w.query + dim * panel;
     w.terms = w.keys + ATT_KEY_BLOCK * key_dim;
     w.row = w.terms + panel + ATT_KEY_BLOCK;
-    /* one task, but as all others it does not see what the host has set for its own numbers */
+    /* a task, so that the host's floating-point settings do not matter */
     att_parallel_for(ctx, 1, weights_of_queries, &(weights_job){plan, &at, &w, q_first, q_count, weights});
     att_transform_end(&call);
     att_free(ctx, w.q);

@@ -54,7 +54,7 @@ const char *att_stage_name(int i)
     return stages[i].modifier ? (*stages[i].modifier)->name : (*stages[i].mask)->name;
 }
 
-/* The index of a name; -1: error set, with all names */
+/* Returns the index of a name; -1: error set, with all names. */
 static int find(const char *kind, const char *(*name_of)(int i), const char *name)
 {
     char names[512] = "";

@@ -66,8 +66,8 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* If tokens have the same text, which normalization may give them, keeps the one with the lowest id. The package, since
- * its version 0.23, finds any of them, at random. */
+/* Keeps, among tokens with the same text, which may result from normalization, the one with the lowest id. Since
+ * version 0.23 the package finds any of them, at random. */
 static void keep_first(att_token_list *list)
 {
     size_t n = 0;
@@ -140,13 +140,13 @@ static bool space_at(const char *s, size_t at, size_t bytes, size_t *length)
     return att_char_is_space(c);
 }
 
-/* Spaces [begin, end) of a text, which are followed by none. */
+/* Spaces [begin, end) of a text, not followed by another space. */
 typedef struct space_run {
     size_t begin, end;
 } space_run;
 
-/* The end of the spaces at `at` in s [bytes]; *known are those of the call before, since a token of spaces may be found
- * at each of many. */
+/* Returns the end of the spaces at `at` in s [bytes]. *known has the spaces of the previous call, because a token of
+ * spaces may be found at each of many spaces. */
 static size_t after_spaces(const char *s, size_t at, size_t bytes, space_run *known)
 {
     if (at >= known->begin && at < known->end)
@@ -157,7 +157,7 @@ static size_t after_spaces(const char *s, size_t at, size_t bytes, space_run *kn
     return known->end;
 }
 
-/* Has the original text of bytes [begin, end) of the text, not empty, bytes in common with `literal`? */
+/* Returns whether the original text of bytes [begin, end), not empty, overlaps `literal`. */
 static bool is_literal(const att_literals *literal, const att_pieces *p, size_t begin, size_t end)
 {
     const att_span *origin = att_origin(&p->text);

@@ -45,7 +45,7 @@ static void on_word(void *user, const char *word, size_t bytes, bool too_long)
     add(e, ids, n);
 }
 
-/* The added token at s [bytes], where one may be; NULL: none. */
+/* Returns the added token at s [bytes], where one may be; NULL: none. */
 static const att_added_token *token_at(const att_added_tokens *a, const char *s, size_t bytes, size_t *length)
 {
     const int32_t i = att_trie_longest(&a->trie[0], s, bytes, length);
@@ -62,7 +62,7 @@ void att_encode_bert_words(att_token_sink *sink, const char *text, size_t bytes)
     att_bert_normalizer_init(w, &e.t->bert, on_word, &e);
     w->full = sink->full;
     const unsigned char *s = (const unsigned char *)text;
-    size_t i = 0, literal = 0; /* up to `literal` a special token is text like any other */
+    size_t i = 0, literal = 0; /* up to `literal` special tokens are plain text */
     while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, added->begins[0])) < bytes &&
            !w->truncated) {
         size_t length;
@@ -82,5 +82,5 @@ void att_encode_bert_words(att_token_sink *sink, const char *text, size_t bytes)
     }
     if (!w->truncated)
         att_bert_normalizer_end(w);
-    sink->truncated |= w->truncated; /* there was another word, even if it has no token */
+    sink->truncated |= w->truncated; /* another word followed, even if it has no token */
 }

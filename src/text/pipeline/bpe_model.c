@@ -20,7 +20,7 @@ static uint32_t hash_of(int32_t left, int32_t right)
     return att_fnv32(att_fnv32(ATT_FNV32_OFFSET, (uint32_t)left), (uint32_t)right);
 }
 
-/* The slot of a pair, or the free one where it belongs; NULL: too many collisions. */
+/* Returns the slot of a pair, or the free one where it belongs; NULL: too many collisions. */
 static att_hash_slot *find_slot(const att_bpe *b, int32_t left, int32_t right)
 {
     const uint32_t hash = hash_of(left, right);
@@ -33,7 +33,7 @@ static att_hash_slot *find_slot(const att_bpe *b, int32_t left, int32_t right)
     return NULL;
 }
 
-/* The number of a pair's merge; ATT_NO_ITEM: none. */
+/* Returns the number of a pair's merge; ATT_NO_ITEM: none. */
 static int32_t merge_of(const att_bpe *b, int32_t left, int32_t right)
 {
     const att_hash_slot *slot = b->count ? find_slot(b, left, right) : NULL;
@@ -58,7 +58,7 @@ bool att_split_merge(const json_t *merge, att_byte_view side[2])
     return json_array_size(merge) == 2;
 }
 
-/* The merge of two tokens, and the token that they become. */
+/* Finds the merge of two tokens, and the token that they become. */
 static bool find_merge(const att_pipeline *t, const att_byte_view side[2], att_bytes *joined, att_bpe_merge *m)
 {
     const size_t prefix = strlen(t->bpe.prefix), skip = side[1].bytes < prefix ? side[1].bytes : prefix;
@@ -98,11 +98,11 @@ static void read_merge(att_settings *s, att_pipeline *t, const json_t *item, att
     else if (slot->item == ATT_NO_ITEM)
         att_hash_insert(&b->pairs, slot, hash_of(m.left, m.right), (int32_t)b->count);
     else
-        slot->item = (int32_t)b->count; /* given twice: the last one counts */
+        slot->item = (int32_t)b->count; /* if a merge occurs twice, the last one counts */
     b->count++;
 }
 
-/* A prefix or suffix, copied. */
+/* Copies a prefix or suffix. */
 static void read_affix(att_settings *s, const char *key, char affix[ATT_MAX_PREFIX])
 {
     const char *text = att_settings_text(s, key, "");
@@ -166,7 +166,8 @@ static void add_symbol(att_encoding *e, int32_t id, size_t begin, size_t end)
         symbols_of(e)[n - 1].after = n;
 }
 
-/* Where the next symbol begins: as in the package, after the last one, also if a character between has no token. */
+/* Returns where the next symbol begins: after the last symbol, even if a character between them has no token, as in the
+ * package. */
 static size_t symbols_end(const att_encoding *e)
 {
     const size_t n = e->a.count / sizeof(symbol);
@@ -196,7 +197,7 @@ static bool add_bytes(att_encoding *e, const char *text, size_t bytes, size_t n)
     return true;
 }
 
-/* The character at `at` of s, with the prefix and suffix that it has as a token; returns the bytes of all. */
+/* Writes the character at `at` of s, with the prefix and suffix that it has as a token; returns the bytes of all. */
 static size_t character(const att_bpe *b, const char *s, size_t at, size_t n, bool last,
                         char text[2 * ATT_MAX_PREFIX + 4])
 {
@@ -275,7 +276,7 @@ static uint64_t pop(att_encoding *e)
     return top;
 }
 
-/* Merges, unless the symbols have changed since. */
+/* Applies a merge, unless its symbols have changed. */
 static void merge(att_encoding *e, int32_t number, int32_t left)
 {
     symbol *x = symbols_of(e);

@@ -1,4 +1,4 @@
-/* Tokens on their way back to text: a list of texts, which decoders change. */
+/* Tokens that are being decoded: a list of texts, which decoders change. */
 #ifndef ATT_DECODED_H
 #define ATT_DECODED_H
 
@@ -11,7 +11,7 @@ typedef struct att_decoded {
 } att_decoded;
 
 static inline size_t att_decoded_count(const att_decoded *d) { return d->ends.count / sizeof(size_t); }
-/* The i-th token. */
+/* Returns the i-th token. */
 att_byte_view att_decoded_token(const att_decoded *d, size_t i);
 /* Writes a part of a token; ends the token. */
 void att_decoded_put(att_decoded *d, const char *text, size_t bytes);

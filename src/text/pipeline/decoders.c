@@ -1,4 +1,4 @@
-/* Decoders: each changes the list of tokens; the text is what is left of them. */
+/* Decoders: each changes the list of tokens, which finally is the text. */
 #include <string.h>
 
 #include "text/pipeline/step.h"
@@ -69,7 +69,7 @@ static void put_valid(att_decoded *d, const char *s, size_t bytes, bool each)
 
 /* ---- decoders */
 
-/* All tokens become one text of bytes; a token with a character that stands for no byte is taken as it is. */
+/* Makes one text of bytes of all tokens; a token with a character that does not stand for a byte is not changed. */
 static void decode_byte_level(const att_step *s, att_decoded *d)
 {
     (void)s;
@@ -105,7 +105,7 @@ static void decode_metaspace(const att_step *s, att_decoded *d)
     }
 }
 
-/* "<0x0A>" is a byte; else -1 */
+/* Returns the byte of a token such as "<0x0A>"; otherwise -1. */
 static int byte_of(att_byte_view token)
 {
     static const char digits[] = "0123456789ABCDEF0123456789abcdef";
@@ -189,7 +189,7 @@ static void decode_replace(const att_step *s, att_decoded *d)
     att_regex_match_free(&p.match);
 }
 
-/* The suffix of words becomes a space, but for the last token's. */
+/* Turns the suffix of words into a space, except that of the last token. */
 static void decode_bpe(const att_step *s, att_decoded *d)
 {
     const size_t n = att_decoded_count(d);
@@ -201,7 +201,7 @@ static void decode_bpe(const att_step *s, att_decoded *d)
 
 enum { CLEAN_UPS = 11 };
 
-/* Replaces the first n of these texts in each token. The last one only `tokenizers` has. */
+/* Replaces the first n of these texts in each token. Only `tokenizers` has the last one. */
 static void clean_up(att_decoded *d, int n)
 {
     static const char *const pairs[CLEAN_UPS][2] = {

@@ -1,5 +1,5 @@
-/* vocab.json and merges.txt, the older files of byte-level BPE, as the settings of tokenizer.json. The class in
- * tokenizer_config.json states which. */
+/* Converts vocab.json and merges.txt, the older files of byte-level BPE, to the settings of tokenizer.json, by the
+ * class in tokenizer_config.json. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void check_made(layout *l, bool made)
 
 static json_t *added_tokens(const layout *l) { return json_object_get(l->root, "added_tokens"); }
 
-/* The entry of a token in root.added_tokens; NULL: none. */
+/* Returns the entry of a token in root.added_tokens; NULL: none. */
 static json_t *find_added(const layout *l, const char *token)
 {
     size_t i;
@@ -61,7 +61,7 @@ static void add_special(layout *l, const char *token, bool lstrip)
 
 /* ---- added tokens that the class does not know of */
 
-/* added_tokens.json: {"<|user|>": 50257} */
+/* Reads added_tokens.json: {"<|user|>": 50257}. */
 static void read_added_file(layout *l, const char *folder)
 {
     att_settings s;
@@ -78,7 +78,7 @@ static void read_added_file(layout *l, const char *folder)
     att_settings_close(&s);
 }
 
-/* {"50257": {"content": "<|user|>", "lstrip": false, ...}} */
+/* Reads {"50257": {"content": "<|user|>", "lstrip": false, ...}}. */
 static void read_added_decoder(layout *l)
 {
     const char *key;
@@ -93,7 +93,7 @@ static void read_added_decoder(layout *l)
     }
 }
 
-/* The special tokens that the settings name. */
+/* Reads the special tokens that the settings name. */
 static void read_named(layout *l)
 {
     static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "pad_token",
@@ -172,7 +172,7 @@ static void make_clip(layout *l)
     json_t *post =
         json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type", "RobertaProcessing", "cls", begin,
                   (double)id_of(l, begin), "sep", end, (double)id_of(l, end), "trim_offsets", 0, "add_prefix_space", 0);
-    /* As the class does, the end of a word is a space, but at the end of the text. */
+    /* As in the class, the end of a word becomes a space, except at the end of the text. */
     json_t *decoder = json_pack("{s:s, s:[{s:s, s:b, s:b}, {s:s, s:{s:s}, s:s}, {s:s, s:s, s:f, s:f}]}", "type",
                                 "Sequence", "decoders", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
                                 "type", "Replace", "pattern", "String", "</w>", "content", " ", "type", "Strip",

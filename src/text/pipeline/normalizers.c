@@ -10,7 +10,8 @@
 
 /* ---- from characters to characters */
 
-/* Writes each character c for which keep(c), and takes the others out, as part of the one before. */
+/* Writes each character c for which keep(c) is true, and removes the others, which count as part of the character
+ * before. */
 static void keep_only(att_edit *e, bool (*keep)(uint32_t c))
 {
     uint32_t c, next;
@@ -185,7 +186,8 @@ static void read_strip(att_settings *s, att_step *step)
     step->right = att_settings_bool(s, "strip_right", false);
 }
 
-/* The first character replaces the piece's first, which follows as a new one: all have its origin. */
+/* Writes text before the piece: its first character replaces the piece's first, which follows as a new one, so that all
+ * have its origin. */
 void att_rewrite_prepend(const void *step, att_edit *e)
 {
     const att_step *s = step;
@@ -238,7 +240,8 @@ void att_rewrite_matches(const att_step *s, att_pieces *p)
 
 /* ---- Precompiled: a charsmap of SentencePiece */
 
-/* The last character, which is not written yet, since what is removed after it changes what it stands for. */
+/* The last character, which is not written yet, because characters that are removed after it change what it stands
+ * for. */
 typedef struct last_char {
     uint32_t c;
     int64_t change; /* 1: a new character; 0: replaces one; -n: replaces one and n more */
@@ -272,7 +275,7 @@ static void write_rule(att_edit *e, last_char *l, const char *to, size_t old)
         l->change += now - (int64_t)old;
 }
 
-/* The bytes and characters of the grapheme cluster at the start of s [bytes]. */
+/* Returns the bytes and characters of the grapheme cluster at the start of s [bytes]. */
 static size_t grapheme(const char *s, size_t bytes, size_t *chars)
 {
     uint32_t a, b;

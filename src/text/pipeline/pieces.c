@@ -6,7 +6,8 @@
 #include "text/wordpiece.h"
 #include "util/array.h"
 
-/* A normalizer multiplies a text at most by 18 (NFKC) and what Replace writes; a tokenizer of many could fill memory.
+/* A normalizer lengthens a text by a factor of at most 18 (NFKC) or that of Replace; a tokenizer with many normalizers
+ * could fill the memory.
  */
 enum { MAX_GROWTH = 64, MORE = 1 << 20 };
 
@@ -155,7 +156,7 @@ void att_pieces_split_end(att_pieces *p)
 static size_t join(att_match *m, size_t n, att_split_behavior behavior)
 {
     size_t joined = 0;
-    bool before = false; /* was the neighbor, in the order of joining, a match? */
+    bool before = false; /* whether the neighbor, in the order of joining, was a match */
     const bool backward = behavior == ATT_SPLIT_MERGED_WITH_NEXT, contiguous = behavior == ATT_SPLIT_CONTIGUOUS;
     for (size_t i = 0; i < n; i++) {
         const att_match x = backward ? m[n - 1 - i] : m[i];
@@ -199,7 +200,7 @@ void att_pieces_split(att_pieces *p, const att_pattern *pattern, bool inverted, 
 
 /* ---- patterns */
 
-/* The first match in s [bytes] from `from` on; false: none, or an error. */
+/* Finds the first match in s [bytes] from `from` on; false: none, or an error. */
 static bool next_match(att_pieces *p, const att_pattern *pattern, const char *s, size_t bytes, size_t from,
                        att_match *m)
 {

@@ -12,7 +12,7 @@ static const att_pipeline *pipeline(const att_tokenizer *t) { return (const att_
 
 static bool is_byte_space(uint32_t c) { return c == att_byte_char(' ') || att_char_is_space(c); }
 
-/* The number of spaces at the start of a token, of byte level, or at its end. */
+/* Returns the number of spaces at the start or the end of a token of byte level. */
 static int64_t count_spaces(const char *s, size_t bytes, bool at_end)
 {
     int64_t n = 0;
@@ -29,7 +29,7 @@ static int64_t count_spaces(const char *s, size_t bytes, bool at_end)
     return n;
 }
 
-/* The byte of the original text n characters after `at`, or `end`. */
+/* Returns the byte of the original text n characters after `at`, or `end`. */
 static int64_t chars_after(const char *s, int64_t at, int64_t n, int64_t end)
 {
     uint32_t c;
@@ -38,8 +38,8 @@ static int64_t chars_after(const char *s, int64_t at, int64_t n, int64_t end)
     return att_min(at, end);
 }
 
-/* The byte of the original text n characters before `at`; -1: there are fewer. Only a first byte begins a character of
- * several, or what is left of one. */
+/* Returns the byte of the original text n characters before `at`; -1: there are fewer. Only a first byte begins a
+ * character of several bytes, or a part of one. */
 static int64_t chars_before(const char *s, int64_t at, int64_t n)
 {
     uint32_t c;
@@ -52,7 +52,7 @@ static int64_t chars_before(const char *s, int64_t at, int64_t n)
     return n > 0 ? -1 : at;
 }
 
-/* Offsets without the spaces of a token, as the post-processor ByteLevel trims them: as many characters of the text,
+/* Trims the spaces of a token from its offsets as the post-processor ByteLevel does: by as many characters of the text,
  * whichever they are. */
 static void trim(const att_encoding *e, const char *token, size_t bytes, int64_t *begin, int64_t *end)
 {
@@ -75,7 +75,7 @@ void att_encoding_add(att_encoding *e, int32_t id, size_t begin, size_t end)
         return;
     const att_byte_view token = att_vocabulary_view(&e->t->vocabulary, id);
     if (e->t->post.trim_offsets && e->sink->options->offsets) {
-        if (e->piece.id != ATT_NO_TOKEN) /* with the spaces that it has taken */
+        if (e->piece.id != ATT_NO_TOKEN) /* with the spaces that it includes */
             trim(e, e->p.text.text.data + e->piece.begin, end - begin, &from, &to);
         else if (token.data)
             trim(e, token.data, token.bytes, &from, &to);
@@ -170,7 +170,7 @@ static const char *token(const att_tokenizer *t, int32_t id)
     return att_vocabulary_get(&pipeline(t)->vocabulary, id);
 }
 
-/* An added token that the model does not have is not among those that it searches. */
+/* Finds a token by its text, first among the added tokens, which the model may not have. */
 static int32_t find(const att_tokenizer *base, const char *text, size_t bytes)
 {
     const att_pipeline *t = pipeline(base);

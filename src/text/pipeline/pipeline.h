@@ -17,9 +17,9 @@ typedef struct att_encoding {
     att_token_sink *sink;
     const char *original; /* the text of the call */
     att_pieces p;
-    att_text_piece piece; /* that is being segmented */
+    att_text_piece piece; /* piece that is being segmented */
     bool first;           /* no token yet */
-    att_bytes a, b;       /* the model's memory, for one piece after the other */
+    att_bytes a, b;       /* the model's memory, reused for each piece */
 } att_encoding;
 
 /* Adds a token for bytes [begin, end) of the piece. */
@@ -38,7 +38,7 @@ typedef struct att_subword_model {
 
 extern const att_subword_model att_bpe_model, att_unigram_model, att_wordpiece_model;
 
-/* BPE: a merge of two tokens, the better the lower its number. */
+/* BPE: a merge of two tokens; lower numbers are applied first. */
 typedef struct att_bpe_merge {
     int32_t left, right, id;
 } att_bpe_merge;
@@ -72,15 +72,15 @@ struct att_pipeline {
     att_unigram unigram;
     int max_word; /* WordPiece: characters of a word; longer ones are unknown */
     att_post_processor post;
-    bool one_pass;          /* it is BERT's, whose words are found in one pass where no offsets are wanted ... */
+    bool one_pass;          /* it is BERT's, whose words are found in one pass if offsets are not wanted ... */
     att_bert_settings bert; /* ... with these settings */
     bool clean_up;          /* decoded text is cleaned up as a whole */
 };
 
 /* Encodes a text by a tokenizer that is BERT's, without offsets. (bert_words.c) */
 void att_encode_bert_words(att_token_sink *sink, const char *text, size_t bytes);
-/* Reports a word that WordPiece does not segment: its characters that are in no token, or all of it if each is in one.
- * (bert_words.c) */
+/* Reports a word that WordPiece cannot segment: its characters that are in no token, or the whole word if each is in a
+ * token. (bert_words.c) */
 void att_wordpiece_report_unknown(const att_vocabulary *v, const att_token_sink *sink, const char *word, size_t bytes);
 
 /* Finds the tokens "<0x00>" to "<0xFF>". */

@@ -56,7 +56,7 @@ static void read_model(att_settings *s, const att_token_list *list, att_pipeline
     if (t->model == &att_unigram_model)
         list_unigram(s, &tokens);
     else if (t->model == &att_wordpiece_model)
-        att_settings_leave(s, att_settings_enter(s, "vocab")); /* was replaced by {}, but must be an object */
+        att_settings_leave(s, att_settings_enter(s, "vocab")); /* it was replaced by {}, but must have been an object */
     t->unigram.written = list->score;
     t->unigram.n_written = list->scores;
     if (!s->status)
@@ -72,7 +72,7 @@ static int32_t find_text(const att_pipeline *t, const json_t *text)
     return att_tokenizer_find(&t->base, json_string_value(text), json_string_length(text));
 }
 
-/* What tokenizer_config.json states of special tokens; the model and "padding" state it as well. */
+/* Reads what tokenizer_config.json states about special tokens; the model and "padding" state it as well. */
 static void read_config(att_settings *s, att_pipeline *t)
 {
     const json_t *config = att_settings_get(s, ATT_CONFIG_KEY);
@@ -86,15 +86,15 @@ static void read_config(att_settings *s, att_pipeline *t)
     t->clean_up = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"));
 }
 
-/* Is the "type" of this object `type`? */
+/* Returns whether the "type" of this object is `type`. */
 static bool has_type(const att_settings *s, const char *key, const char *type)
 {
     const char *is = json_string_value(json_object_get(att_settings_get(s, key), "type"));
     return is && strcmp(is, type) == 0;
 }
 
-/* Is it BERT's, with added tokens that are found in a text before anything else? Bytes that are not UTF-8 are U+FFFD
- * for the pipeline, but not for the search in one pass. */
+/* Returns whether the tokenizer is BERT's, with added tokens that are found before anything else. The pipeline reads
+ * bytes that are not UTF-8 as U+FFFD, but the search in one pass does not. */
 static bool is_bert(const att_settings *s, const att_pipeline *t)
 {
     static const char replacement[] = "\xEF\xBF\xBD";

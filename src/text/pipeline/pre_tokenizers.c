@@ -91,7 +91,7 @@ static void rewrite_metaspace_prefix(const void *step, att_edit *e)
 
 static void apply_metaspace(const att_step *s, att_pieces *p)
 {
-    att_rewrite_matches(s, p); /* spaces by the mark */
+    att_rewrite_matches(s, p); /* replaces spaces by the mark */
     if (s->prepend != ATT_PREPEND_NEVER)
         att_pieces_rewrite(p, rewrite_metaspace_prefix, s);
     if (s->split)
@@ -174,7 +174,7 @@ static void apply_whitespace_split(const att_step *s, att_pieces *p)
     att_pieces_split(p, &spaces, false, ATT_SPLIT_REMOVED);
 }
 
-/* \w+|[^\w\s]+ */
+/* Splits by \w+|[^\w\s]+. */
 static void apply_whitespace(const att_step *s, att_pieces *p)
 {
     (void)s;

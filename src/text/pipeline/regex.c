@@ -13,8 +13,8 @@ enum {
     MAX_STEPS = 1 << 24,   /* of PCRE2's matcher, for a match that begins at one character ... */
     STEPS_A_BYTE = 4,      /* ... and for each byte of the text; known patterns need two at most */
     FIRST_STEPS = 1 << 8,  /* of the first try, which mostly suffices */
-    MAX_STARTS = 64,       /* bytes in which a match may begin, of a try */
-    TRIES = 64,            /* after which the clock is read */
+    MAX_STARTS = 64,       /* bytes in which a match of one try may begin */
+    TRIES = 64,            /* tries after which the clock is read */
     MAX_KIB = 1 << 18      /* of PCRE2's memory */
 };
 
@@ -48,7 +48,7 @@ static pcre2_code *compile(att_settings *s, const char *key, const char *pattern
                           "\"%s%s\" is \"%.80s\", a regular expression that is not supported: %s", s->within, key,
                           pattern, message);
     if (r)
-        pcre2_jit_compile(r, PCRE2_JIT_COMPLETE); /* without it, matching is only slower */
+        pcre2_jit_compile(r, PCRE2_JIT_COMPLETE); /* if it fails, matching is only slower */
     return r;
 }
 
@@ -89,7 +89,7 @@ void att_regex_free(att_regex *r)
  * many characters as somebody likes. So a search is several tries with few steps each, and the thread's time of all is
  * limited. */
 
-/* Nanoseconds */
+/* Returns the thread's time in nanoseconds. */
 static int64_t thread_time(void)
 {
     struct timespec t;
@@ -98,7 +98,7 @@ static int64_t thread_time(void)
 
 int64_t att_regex_time(size_t bytes) { return 1000000000 + 4000 * (int64_t)bytes; }
 
-/* Memory for a match, and its limits. */
+/* Allocates memory for a match, and sets its limits. */
 static bool prepare(const att_regex *r, att_regex_match *m, size_t bytes)
 {
     if (!m->data)
@@ -116,7 +116,7 @@ static bool prepare(const att_regex *r, att_regex_match *m, size_t bytes)
     return true;
 }
 
-/* A match that begins at a character in [from, last] of s [bytes]. */
+/* Finds a match that begins at a character in [from, last] of s [bytes]. */
 static int match(const att_regex *r, const att_regex_match *m, const char *s, size_t bytes, size_t from, size_t last,
                  uint64_t steps)
 {
@@ -127,7 +127,7 @@ static int match(const att_regex *r, const att_regex_match *m, const char *s, si
                pcre2_match(r->code, (PCRE2_SPTR)s, bytes, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, m->data, m->limits);
 }
 
-/* The first byte of the next character after `at`, or `bytes` + 1. */
+/* Returns the first byte of the next character after `at`, or `bytes` + 1. */
 static size_t next_char(const char *s, size_t bytes, size_t at)
 {
     do
@@ -136,7 +136,7 @@ static size_t next_char(const char *s, size_t bytes, size_t at)
     return at;
 }
 
-/* Reports that a search from byte `from` of s [bytes] has failed with an error of PCRE2, or that its time is over. */
+/* Reports that a search from byte `from` of s [bytes] has failed with an error of PCRE2, or has taken too long. */
 static void search_fail(const att_regex *r, att_regex_match *m, int code, size_t from, size_t bytes)
 {
     char message[120] = "";

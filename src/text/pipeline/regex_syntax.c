@@ -6,8 +6,8 @@
 
 #include "text/pipeline/unicode_v16.h"
 
-/* What Oniguruma means by \s and \w: PCRE2 counts U+180E as a space, and marks not as letters. In a set, \w is without
- * the digits and fractions of Latin-1. */
+/* Oniguruma's \s and \w: PCRE2 counts U+180E as a space, but not marks as letters. In a set, \w does not include the
+ * digits and fractions of Latin-1. */
 #define SPACE "\\t-\\r \\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}"
 #define WORD_IN_SET                                                                                                    \
     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}"                                                             \
@@ -33,7 +33,7 @@ static void refuse(translator *t, const char *what, size_t n)
 
 /* ---- sets of characters */
 
-/* Is a category in this list: "L M Nd"? "L" stands for "Lu", "Ll" and so on. */
+/* Returns whether a category is in a list such as "L M Nd". "L" stands for "Lu", "Ll" and so on. */
 static bool is_among(const char *categories, const char *category)
 {
     for (const char *at = categories; *at; at += strspn(at, " ")) {
@@ -45,7 +45,7 @@ static bool is_among(const char *categories, const char *category)
     return false;
 }
 
-/* Writes a set of characters, as one or as a part of one, with those of its categories that PCRE2 may not know yet. */
+/* Writes a set of characters, or a part of one, with characters of its categories that PCRE2 may not know yet. */
 static void put_set(translator *t, bool negated, const char *set, const char *categories)
 {
     const att_newer_range *r;
@@ -79,13 +79,14 @@ static const struct {
                {"Latin", "\\x{A7CB}-\\x{A7CD}\\x{A7DA}-\\x{A7DC}\\x{1DF25}-\\x{1DF2A}"},
                {"Thai", ""}};
 
-/* Letters of one case: where case is ignored, a set of them matches both in Oniguruma, and not in PCRE2. */
+/* Returns whether a category has letters of one case. If case is ignored, a set of them matches both cases in
+ * Oniguruma, but not in PCRE2. */
 static bool has_case(const char *category)
 {
     return !strcmp(category, "Lu") || !strcmp(category, "Ll") || !strcmp(category, "Lt");
 }
 
-/* The set that a property's name stands for; false: it has none here. */
+/* Writes the set of a property by its name; false: the name is not supported. */
 static bool put_property(translator *t, const char *name, bool negated)
 {
     static const char categories[] =
@@ -100,14 +101,15 @@ static bool put_property(translator *t, const char *name, bool negated)
     }
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
         if (!strcmp(scripts[i].name, name)) {
-            snprintf(text, sizeof text, "\\p{sc:%s}%s", name, scripts[i].newer); /* alone it is Script_Extensions */
+            snprintf(text, sizeof text, "\\p{sc:%s}%s", name, scripts[i].newer); /* without sc: it would be
+                                                                                  * Script_Extensions */
             put_set(t, negated, text, "");
             return true;
         }
     return false;
 }
 
-/* "\p{L}", "\P{L}", "\p{^L}": returns the bytes that were read. */
+/* Translates "\p{L}", "\P{L}", "\p{^L}"; returns the bytes that were read. */
 static size_t translate_property(translator *t, const char *at)
 {
     char name[24] = "";
@@ -124,7 +126,7 @@ static size_t translate_property(translator *t, const char *at)
 
 /* ---- the syntax */
 
-/* After a backslash: returns the bytes that were read. */
+/* Translates an escape after its backslash; returns the bytes that were read. */
 static size_t translate_escape(translator *t, const char *at)
 {
     static const char refused[] = "bBhHKGRXyYZCgkNvVQE123456789";
@@ -135,7 +137,7 @@ static size_t translate_escape(translator *t, const char *at)
     if (c == 's' || (c == 'S' && !t->in_class))
         put_set(t, c == 'S', SPACE, "");
     else if (c == 'S')
-        put(t, "\\S\\x{180E}-\\x{180E}"); /* which is a space for PCRE2 */
+        put(t, "\\S\\x{180E}-\\x{180E}"); /* U+180E is a space for PCRE2 */
     else if (c == 'w' || (c == 'W' && !t->in_class))
         put_set(t, c == 'W', t->in_class ? WORD_IN_SET : WORD, "L M Nd");
     else if (c == 'd' || (c == 'D' && !t->in_class))
@@ -170,14 +172,15 @@ static size_t translate_class(translator *t, const char *at)
     size_t n = 1;
     if (begins && at[n] == '^')
         att_bytes_add(t->out, &at[n++], 1);
-    if (begins && at[n] == ']') { /* the first one is a member */
+    if (begins && at[n] == ']') { /* the first ] is a member */
         put(t, "\\]");
         n++;
     }
     return n;
 }
 
-/* After "(?": a group without a number, one that is atomic or has a name, looking ahead or back, ignoring case? */
+/* Returns whether a known group follows "(?": without a number, atomic, with a name, looking ahead or back, or
+ * ignoring case. */
 static bool is_known_group(const char *at)
 {
     const size_t flags = strspn(at, "i-");
@@ -198,7 +201,8 @@ static void translate_group(translator *t, const char *at)
     t->depth++;
 }
 
-/* Where case is ignored, Oniguruma matches some pairs of letters with one, "ss" with U+00DF, and PCRE2 does not. */
+/* Returns whether a pair of letters folds to one: if case is ignored, Oniguruma matches some pairs with one letter,
+ * such as "ss" with U+00DF, and PCRE2 does not. */
 static bool folds_to_one(const char *at)
 {
     static const char *const pairs[] = {"ss", "st", "ff", "fi", "fl"};
@@ -208,8 +212,8 @@ static bool folds_to_one(const char *at)
     return false;
 }
 
-/* "{3}?" is optional in Oniguruma and reluctant in PCRE2; "{,3}" is {0,3} in Oniguruma and a text in PCRE2; and "{3}+"
- * is repeated in Oniguruma and possessive in PCRE2. */
+/* Refuses intervals that differ: "{3}?" is optional in Oniguruma and reluctant in PCRE2; "{,3}" is {0,3} in Oniguruma
+ * and a text in PCRE2; "{3}+" is repeated in Oniguruma and possessive in PCRE2. */
 static void check_interval(translator *t, const char *at)
 {
     const size_t digits = strspn(at + 1, "0123456789"), all = strcspn(at, "}");

@@ -51,7 +51,7 @@ static const att_step_type *find(const att_step_type *types, const char *name)
     return types->name ? types : NULL;
 }
 
-/* The names of the types, for an error: "A, B, C". */
+/* Writes the names of the types, for an error: "A, B, C". */
 static void name_all(const att_step_type *types, char *text, size_t bytes)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
 /* Steps of the pipeline: normalizers, pre-tokenizers and decoders, each read from an object of tokenizer.json with a
- * "type". A Sequence is its steps, one after the other. */
+ * "type". A Sequence stands for its steps, one after the other. */
 #ifndef ATT_STEP_H
 #define ATT_STEP_H
 
@@ -8,13 +8,13 @@
 #include "text/pipeline/pieces.h"
 
 typedef struct att_step {
-    void (*apply)(const struct att_step *s, att_pieces *p);   /* of a normalizer or pre-tokenizer */
-    void (*decode)(const struct att_step *s, att_decoded *d); /* of a decoder */
-    void (*rewrite)(const void *step, att_edit *e);           /* of a normalizer that takes piece by piece */
+    void (*apply)(const struct att_step *s, att_pieces *p);   /* for a normalizer or pre-tokenizer */
+    void (*decode)(const struct att_step *s, att_decoded *d); /* for a decoder */
+    void (*rewrite)(const void *step, att_edit *e);           /* for a normalizer that rewrites piece by piece */
     att_pattern pattern;                                      /* its text and regex belong to the step */
     att_split_behavior behavior;
     bool inverted;
-    char *text; /* [bytes]: what is written, or a prefix or suffix that is removed */
+    char *text; /* [bytes]: a text to write, or a prefix or suffix to remove */
     size_t bytes;
     int form;                                                                  /* of Unicode: ATT_NFC... */
     bool left, right;                                                          /* Strip */
@@ -56,13 +56,13 @@ void att_steps_apply(const att_steps *steps, att_pieces *p);
 
 /* ---- for reading settings */
 
-/* A copy of the text of `key`, not empty unless `empty`. */
+/* Reads a copy of the text of `key`, not empty unless `empty`. */
 void att_step_read_text(att_settings *s, const char *key, bool empty, char **text, size_t *bytes);
-/* A copy of a text that no setting gives. */
+/* Sets a copy of a text that does not come from a setting. */
 void att_step_set_text(att_settings *s, const char *value, char **text, size_t *bytes);
-/* "pattern": {"String": "..."} or {"Regex": "..."} */
+/* Reads "pattern": {"String": "..."} or {"Regex": "..."}. */
 void att_step_read_pattern(att_settings *s, att_step *step);
-/* "pattern" and "content", of the normalizer and the decoder Replace */
+/* Reads "pattern" and "content" of the normalizer and the decoder Replace. */
 void att_step_read_replace(att_settings *s, att_step *step);
 
 /* ---- shared by several steps */
@@ -76,10 +76,10 @@ void att_rewrite_prepend(const void *step, att_edit *e);
 void att_rewrite_matches(const att_step *s, att_pieces *p);
 /* Writes each byte as the character that stands for it in vocabularies of the type ByteLevel. */
 void att_rewrite_bytes(const void *step, att_edit *e);
-/* That character, U+0021 to U+0143, and the byte that a character stands for; -1: none. */
+/* Return the character of a byte, U+0021 to U+0143, and the byte for which a character stands; -1: none. */
 uint32_t att_byte_char(unsigned char byte);
 int att_char_byte(uint32_t c);
-/* Settings of Metaspace, the pre-tokenizer and the decoder. */
+/* Reads the settings of Metaspace, the pre-tokenizer and the decoder. */
 void att_step_read_metaspace(att_settings *s, att_step *step);
 
 #endif

@@ -1,5 +1,5 @@
-/* Unicode normalization forms. Each character remembers which one it came from: of a decomposition the first replaces
- * it and the others are new; a composition replaces all that it is made of, as in the `tokenizers` package. */
+/* Unicode normalization forms. Each character keeps track of its origin, as in the `tokenizers` package: the first
+ * character of a decomposition replaces the old one and the others are new; a composition replaces all its parts. */
 #include <string.h>
 
 #include <utf8proc.h>
@@ -17,8 +17,8 @@ typedef struct form_char {
 
 static int combining_class(uint32_t c) { return c < FIRST_MARK ? 0 : att_char_combining(c); }
 
-/* Decompositions that are younger than the package's tables (Unicode 9). Of U+11938 it is the canonical one, which
- * NFKC composes again. */
+/* Returns whether a character's decomposition is newer than the package's tables (Unicode 9). That of U+11938 is
+ * canonical, and NFKC composes it again. */
 static bool is_young(uint32_t c)
 {
     return c == 0x32FF || (c >= 0xA7F2 && c <= 0xA7F4) || c == 0xAB69 || (c >= 0x10781 && c <= 0x107BA) ||
@@ -38,20 +38,20 @@ static size_t decompose(uint32_t c, bool compatibly, uint32_t out[MAX_EXPANSION]
     return 1;
 }
 
-/* The composition of two characters; 0: there is none. utf8proc loses U+11A7 after a syllable, though no trailing
- * consonant is it. */
+/* Returns the composition of two characters; 0: there is none. utf8proc loses U+11A7 after a syllable, although it is
+ * not a trailing consonant. */
 static uint32_t compose(uint32_t a, form_char b)
 {
     const bool may = b.class > 0 || (b.c >= 0x900 && b.c < 0x1200) || b.c == 0x1B35 || b.c >= 0x11000;
     utf8proc_int32_t pair[2] = {(utf8proc_int32_t)a, (utf8proc_int32_t)b.c};
     if (!may || b.c == 0x11A7 || utf8proc_normalize_utf32(pair, 2, UTF8PROC_COMPOSE | UTF8PROC_STABLE) != 1)
         return 0;
-    uint32_t parts[ATT_MAX_DECOMPOSITION]; /* none: it is younger than the package's tables */
+    uint32_t parts[ATT_MAX_DECOMPOSITION]; /* none: it is newer than the package's tables */
     return att_char_decompose((uint32_t)pair[0], parts) > 1 ? (uint32_t)pair[0] : 0;
 }
 
-/* Sorts marks x [n] by class; of equal ones the order stays. A run of a few is the rule; a long one, which only a text
- * made for it has, is counted. */
+/* Sorts marks x [n] by class, stably. Runs are usually short; a long run, which only crafted texts have, is sorted by
+ * counting. */
 static void sort_run(form_char *x, size_t n, att_bytes *chars)
 {
     if (n <= SHORT_RUN) {
@@ -82,7 +82,7 @@ static void sort_run(form_char *x, size_t n, att_bytes *chars)
 
 static form_char *chars_of(const att_bytes *chars) { return (form_char *)(void *)chars->data; }
 
-/* The piece as an array of characters, each decomposed, and marks in canonical order. */
+/* Returns the piece as an array of characters, each decomposed, and marks in canonical order. */
 static size_t decompose_all(att_edit e, bool compatibly, att_bytes *chars)
 {
     size_t n = 0, run = 0; /* run: first character after the last starter */
@@ -108,12 +108,12 @@ static size_t decompose_all(att_edit e, bool compatibly, att_bytes *chars)
     return chars->status ? 0 : n;
 }
 
-/* Composes in place; returns the new number. A mark is blocked from the starter by one of at first_changed its class.
+/* Composes in place; returns the new number. A mark is blocked from the starter by a mark of at least its class.
  */
 static size_t compose_all(form_char *x, size_t n)
 {
     size_t kept = 0, starter = SIZE_MAX;
-    int last = 0; /* class of the mark before, that has not been composed with the starter */
+    int last = 0; /* class of the preceding mark that has not been composed with the starter */
     for (size_t i = 0; i < n; i++) {
         const form_char one = x[i];
         const bool blocked = starter == SIZE_MAX || (last > 0 && last >= one.class);

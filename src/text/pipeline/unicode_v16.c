@@ -34,14 +34,14 @@ const char *att_char_category(uint32_t c)
     return r ? r->category : utf8proc_category_string((utf8proc_int32_t)c);
 }
 
-/* It has not changed since Unicode 6.3. */
+/* Returns whether a character has the property White_Space, which has not changed since Unicode 6.3. */
 bool att_char_is_space(uint32_t c)
 {
     return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
            c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-/* Alphabetic, marks, decimal digits, connectors, and the joiners */
+/* Returns whether a character is alphabetic, a mark, a decimal digit, a connector or a joiner. */
 bool att_char_is_word(uint32_t c)
 {
     if (c < 0x80)

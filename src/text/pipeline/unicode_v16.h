@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The general category: "Lu"; "Cn" if there is none. */
+/* Returns the general category: "Lu"; "Cn" if there is none. */
 const char *att_char_category(uint32_t c);
-/* White_Space */
+/* Returns whether a character has the property White_Space. */
 bool att_char_is_space(uint32_t c);
-/* \w of Rust's regular expressions */
+/* Returns whether \w of Rust's regular expressions matches a character. */
 bool att_char_is_word(uint32_t c);
-/* A mark for StripAccents, which has Unicode 9 */
+/* Returns whether a character is a mark for StripAccents, which uses Unicode 9. */
 bool att_char_is_accent(uint32_t c);
 
 typedef struct att_newer_range {
@@ -20,7 +20,7 @@ typedef struct att_newer_range {
     const char *category;
 } att_newer_range;
 
-/* Characters of Unicode 15 and 16; returns their number. */
+/* Lists characters of Unicode 15 and 16; returns their number. */
 size_t att_newer_chars(const att_newer_range **ranges);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct path_node {
     bool there;
 } path_node;
 
-/* An item of "vocab": ["token", score] */
+/* Reads an item of "vocab": ["token", score]. */
 static void read_item(att_settings *s, att_pipeline *t, int32_t id, const json_t *item)
 {
     const json_t *score = json_array_get(item, 1);
@@ -95,7 +95,7 @@ static void reverse(path_node *w, size_t bytes)
     }
 }
 
-/* Bytes [begin, end) that no token has: as bytes, or as the unknown token. */
+/* Adds bytes [begin, end) that no token has: as bytes, or as the unknown token. */
 static void add_unknown(att_encoding *e, const char *s, size_t begin, size_t end)
 {
     const att_unigram *u = &e->t->unigram;
@@ -138,7 +138,7 @@ static void segment(att_encoding *e, const char *s, size_t bytes)
             continue;
         }
         while (end < bytes && (w[end].id == ATT_NO_TOKEN || w[end].id == t->vocabulary.unknown))
-            end = w[end].from; /* adjacent ones are one */
+            end = w[end].from; /* adjacent unknown tokens are combined */
         add_unknown(e, s, at, end);
     }
 }

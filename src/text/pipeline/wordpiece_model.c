@@ -24,7 +24,7 @@ static void read_wordpiece(att_settings *s, att_pipeline *t)
         att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
 }
 
-/* Bytes of the first `chars` characters of s [bytes]. */
+/* Returns the bytes of the first `chars` characters of s [bytes]. */
 static size_t first_chars(const char *s, size_t bytes, int chars)
 {
     size_t i = 0;

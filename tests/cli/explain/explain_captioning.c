@@ -33,7 +33,7 @@ static int teardown(void **state)
     return tool_teardown(state) || close_context(state);
 }
 
-/* How often the page has this text in it, white space aside. */
+/* Returns how often the page has this text in it, white space aside. */
 static int lines(const char *part)
 {
     char line[512];

@@ -8,7 +8,7 @@ static test_folder of_class; /* ViTForImageClassification: $V */
 #define SQUARE "\"size\": {\"height\": 12, \"width\": 12}"
 #define OBLONG "\"size\": {\"height\": 8, \"width\": 12}, \"image_mean\": [0.5], \"image_std\": [0.5]"
 
-/* A folder for att_image_model_open, in the environment as $name. */
+/* Makes a folder for att_image_model_open, in the environment as $name. */
 static test_folder vision_folder(const char *name, const char *tiny, const char *size)
 {
     const test_folder f = tiny_vit_folder(tiny, NULL);
@@ -38,7 +38,7 @@ static int teardown(void **state)
     return tool_teardown(state);
 }
 
-/* How often a line of the page has this text in it, white space aside. */
+/* Returns how often a line of the page has this text in it, white space aside. */
 static int lines(const char *part)
 {
     char line[512];

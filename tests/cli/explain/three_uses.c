@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* How often a line of the chapter has this text in it, white space aside. */
+/* Returns how often a line of the chapter has this text in it, white space aside. */
 static int lines(const char *part)
 {
     char line[512];

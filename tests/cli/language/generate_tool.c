@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The tiny language model as $L: its tokens are the letters a to t; it has 32 positions. */
+/* Makes the tiny language model as $L: its tokens are the letters a to t; it has 32 positions. */
 static int set_up(void **state)
 {
     char path[4096];

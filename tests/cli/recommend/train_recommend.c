@@ -37,7 +37,7 @@ static int set_up(void **state)
     return tool("cat ring.txt more.txt >grown.txt");
 }
 
-/* The results of an evaluation as JSON, by name. */
+/* Returns the results of an evaluation as JSON, by name. */
 static const json_t *result(const json_t *evaluation, const char *name)
 {
     const json_t *all = json_object_get(evaluation, "results"), *found = NULL;

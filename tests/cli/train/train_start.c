@@ -130,7 +130,7 @@ static void the_start_says_what_there_is(void **state)
     assert_has(tool_err, "vocabulary of 40, 3088 parameters; 2 threads; 2 steps\n");
 }
 
-/* The last number of the log that is called so. */
+/* Returns the last number of the log that is called so. */
 static double seconds_of(const char *folder)
 {
     char line[128];
@@ -188,7 +188,7 @@ static void on_terminal(const char *line, int columns)
         fail_msg("status %d: %s", status, tool_err);
 }
 
-/* The widest line in columns: characters, but not those of escape sequences. */
+/* Returns the widest line in columns: characters, but not those of escape sequences. */
 static int widest(const char *text)
 {
     int most = 0, n = 0;

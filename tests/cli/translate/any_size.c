@@ -28,7 +28,8 @@ static int set_up(void **state)
 
 /* ---- memory */
 
-/* Bytes a line by which the most memory of a command on `many` lines exceeds that on `few`, both of all its files. */
+/* Returns the bytes a line by which the maximum memory of a command on `many` lines exceeds that on `few`, both of all
+ * its files. */
 static double growth(const char *line, int few, int many)
 {
     long peak[2];

@@ -20,7 +20,7 @@ static int set_up(void **state)
     return tool_setup(state);
 }
 
-/* The next run of digits from *s on, which moves behind it; its length, 0: none. */
+/* Finds the next run of digits from *s on, and moves *s after it; returns its length, 0: none. */
 static size_t next_number(const char **s, const char **number)
 {
     while (**s && !isdigit((unsigned char)**s))

@@ -62,7 +62,7 @@ static void stripes_are_learned_and_evaluated(void **state)
     assert_int_equal(tool("grep -c diagonals matrix.svg"), 0);
 }
 
-/* Of n black images, which all have the same answer. */
+/* Classifies n black images, which all have the same answer. */
 static json_t *evaluate_black(int n, const uint8_t *labels)
 {
     static const uint8_t pixels[STRIPES_MAX * STRIPES_SIDE * STRIPES_SIDE];

@@ -62,7 +62,7 @@ static void only_the_head_differs(const char *folder)
     att_close(ctx);
 }
 
-/* The loss of line `line` of the log's validations */
+/* Returns the loss of line `line` of the log's validations. */
 static double loss_in(const char *folder, const char *which)
 {
     char command[200];

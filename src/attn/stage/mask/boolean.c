@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-enum { SIDE = 8 }; /* queries and keys that are read together, as bytes of a 64-bit word */
+enum { SIDE = 8 }; /* queries, and keys, that are read together as bytes of a 64-bit word */
 
 static bool keep(const att_mask_block *b)
 {
     return b->param->boolean[b->q * b->param->stride[0] + b->k * b->param->stride[1]] != 0;
 }
 
-/* Byte j: 1 where query q attends to key k + j. */
+/* Returns a word whose byte j is 1 if query q attends to key k + j. */
 static uint64_t ones(const att_param_view *table, int64_t q, int64_t k, int64_t keys)
 {
     const uint64_t low = UINT64_C(0x0101010101010101), rest = 0x7f * low;
@@ -23,10 +23,10 @@ static uint64_t ones(const att_param_view *table, int64_t q, int64_t k, int64_t 
         for (int64_t j = 0; j < keys && j < SIDE; j++)
             byte[j] = row[j * table->stride[1]];
     memcpy(&x, byte, SIDE);
-    return (((x & rest) + rest) | x) >> 7 & low; /* any bit of a byte, whatever true is */
+    return (((x & rest) + rest) | x) >> 7 & low; /* tests all bits of a byte: true may be any nonzero value */
 }
 
-/* As many queries put their bits side by side into each key's byte. */
+/* Sets bits: SIDE queries put their bits side by side into each key's byte. */
 static void bits(const att_mask_block *b, uint64_t *bits)
 {
     memset(bits, 0, (size_t)b->keys * sizeof *bits);

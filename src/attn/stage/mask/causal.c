@@ -17,7 +17,7 @@ static att_cover cover(const att_mask_block *b)
     return b->k + b->keys - 1 <= position ? ATT_COVER_FULL : ATT_COVER_PARTIAL;
 }
 
-/* Queries from the key's position on. */
+/* Sets bits of queries from the key's position on. */
 static void bits(const att_mask_block *b, uint64_t *bits)
 {
     for (int64_t j = 0; j < b->keys; j++)

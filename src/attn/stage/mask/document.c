@@ -14,14 +14,14 @@ static bool ascend(const int32_t *id, int64_t stride, int64_t n)
     return true;
 }
 
-/* Do ids ascend? Then the ends of a block tell which are in it. */
+/* Returns whether ids ascend. The ends of a block then determine which ids are in it. */
 static bool inspect(const att_mask_block *b)
 {
     return ascend(b->param[0].i32, b->param[0].stride[0], b->queries) &&
            ascend(b->param[1].i32, b->param[1].stride[1], b->keys);
 }
 
-/* The first of the ascending keys [0, tk) whose id is not less than `id`. */
+/* Returns the first of the ascending keys [0, tk) whose id is not less than `id`. */
 static int64_t first_key_of(const att_mask_block *b, int64_t id)
 {
     int64_t low = 0, high = b->head->tk;
@@ -49,7 +49,7 @@ typedef struct range {
     int32_t min, max;
 } range;
 
-/* The smallest and the largest id of n time steps. */
+/* Returns the smallest and the largest id of n time steps. */
 static range range_of(const int32_t *id, int64_t stride, int64_t n, bool ascend)
 {
     range r = {id[0], id[(n - 1) * stride]};

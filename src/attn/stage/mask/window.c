@@ -14,7 +14,7 @@ static att_status check(att_ctx *ctx, const double *value, const att_tensor *par
     return ATT_OK;
 }
 
-/* Keys to the left (0) or right (1); what is unbounded is further than any position. */
+/* Returns the number of keys to the left (0) or right (1); an unbounded side is larger than any position. */
 static int64_t reach(const att_mask_block *b, int side)
 {
     return b->value[side] < 0 ? INT64_C(1) << 60 : (int64_t)b->value[side];
@@ -26,7 +26,7 @@ static bool keep(const att_mask_block *b)
     return -distance <= reach(b, 0) && distance <= reach(b, 1);
 }
 
-/* The first key of the first query, and one past the last key of the last one. */
+/* Sets the first key of the first query, and one past the last key of the last one. */
 static void span(const att_mask_block *b, int64_t *first, int64_t *last)
 {
     *first = b->head->position + b->q - reach(b, 0);
@@ -43,7 +43,7 @@ static att_cover cover(const att_mask_block *b)
                                                                                      : ATT_COVER_PARTIAL;
 }
 
-/* Queries from value[1] before the key to value[0] after it. */
+/* Sets bits of queries from value[1] before the key to value[0] after it. */
 static void bits(const att_mask_block *b, uint64_t *bits)
 {
     const int64_t left = reach(b, 0), right = reach(b, 1);

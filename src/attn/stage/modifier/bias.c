@@ -15,7 +15,7 @@ static double derivative(const att_pair *p, double s, double ds, double *const *
     return 1;
 }
 
-/* The biases of one query for some keys, at most a vector of them. */
+/* Returns the biases of one query for some keys, at most a vector of them. */
 static vf biases(const att_param_view *bias, int64_t q, int64_t k, int keys)
 {
     const float *row = bias->data + q * bias->stride[0] + k * bias->stride[1];
@@ -27,7 +27,7 @@ static vf biases(const att_param_view *bias, int64_t q, int64_t k, int keys)
     return v_load(x);
 }
 
-/* Scores lie transposed, so squares of biases are packed_q on the way. */
+/* Adds biases. Scores are transposed, so squares of biases are transposed as they are read. */
 static void tile(const att_modifier_tile *t)
 {
     for (int i = 0; i < t->queries; i += ATT_LANES)
@@ -44,7 +44,7 @@ static void tile(const att_modifier_tile *t)
         }
 }
 
-/* Keys in ascending order for each query, queries in ascending order for each key. */
+/* Adds gradients with keys in ascending order for each query, and queries in ascending order for each key. */
 static void tile_back(const att_modifier_tile *t)
 {
     const att_param_view *bias = t->param;

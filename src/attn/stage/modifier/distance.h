@@ -1,4 +1,4 @@
-/* What modifiers share that add a number for each distance, key position - query position.
+/* Shared by modifiers that add a number for each distance, key position - query position.
  *
  * The pairs of a tile have only columns + keys - 1 distances, one for each diagonal. Diagonals are counted from that of
  * the last key with the first query: query i and key j are on diagonal keys - 1 - j + i, so neighboring queries are
@@ -15,17 +15,17 @@ enum { MAX_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_Q_TILE };
 
 static inline int64_t distance_of_pair(const att_pair *p) { return p->k - p->q - p->head->position; }
 
-/* The distance of diagonal 0; that of diagonal n is n less. */
+/* Returns the distance of diagonal 0; that of diagonal n is n less. */
 static inline int64_t first_distance(const att_modifier_tile *t)
 {
     return t->k + t->keys - 1 - t->q - t->head->position;
 }
 
-/* How many diagonals the whole tile has, and how many have a pair. */
+/* Return how many diagonals the whole tile has, and how many of them have a pair. */
 static inline int all_diagonals(const att_modifier_tile *t) { return (int)t->columns + t->keys - 1; }
 static inline int used_diagonals(const att_modifier_tile *t) { return t->queries + t->keys - 1; }
 
-/* s += x [all_diagonals] */
+/* Adds x [all_diagonals] to s. */
 ATT_INLINE void add_diagonals(const att_modifier_tile *t, const float *x)
 {
     for (int j = 0; j < t->keys; j++)
@@ -35,7 +35,7 @@ ATT_INLINE void add_diagonals(const att_modifier_tile *t, const float *x)
         }
 }
 
-/* y [MAX_DIAGONALS] = the sums of ds along the diagonals, in descending order of keys */
+/* Computes y [MAX_DIAGONALS], the sums of ds along the diagonals, in descending order of keys. */
 ATT_INLINE void sum_diagonals(const att_modifier_tile *t, float *y)
 {
     memset(y, 0, MAX_DIAGONALS * sizeof *y);

@@ -1,4 +1,4 @@
-/* Relative positions, keys before and after the query have buckets of their own: T5's encoder. */
+/* Relative positions of T5's encoder: keys before and after the query have separate buckets. */
 #define RELATIVE att_modifier_relative
 #define RELATIVE_NAME "relative"
 enum { BOTH = 1 };

@@ -1,14 +1,14 @@
 /* s + table[bucket(key position - query position)]: relative positions of T5 (Raffel et al. 2020).
  *
- * Half of the buckets are for single distances, half for ranges that grow logarithmically up to a greatest distance,
- * from which on all share the last one.
+ * Half of the buckets are for single distances, half for ranges that grow logarithmically. From a maximum distance on,
+ * all distances share the last bucket.
  *
- * Included by each kind, which states first what it is: RELATIVE, the stage, and BOTH: half of all buckets are for keys
- * ahead of the query; otherwise those are all in bucket 0, with the query's own position. */
+ * Each kind includes this file after it has defined RELATIVE, the stage, and BOTH. If BOTH, half of all buckets are for
+ * keys after the query; otherwise these are all in bucket 0, with the query's own position. */
 #include "attn/stage/modifier/distance.h"
 #include "base/math.h"
 
-/* As T5's own code computes it, in f32, where that decides. */
+/* Returns the bucket of a distance, computed in f32 as T5's own code does, because rounding can decide. */
 static int bucket_of(int64_t buckets, float greatest, int64_t distance)
 {
     const int64_t n = BOTH ? buckets / 2 : buckets, exact = n / 2, ahead = BOTH && distance > 0 ? n : 0;
@@ -20,7 +20,8 @@ static int bucket_of(int64_t buckets, float greatest, int64_t distance)
     return (int)(ahead + exact + (int64_t)(share < last ? share : last));
 }
 
-/* Buckets between two that are known: all the same where those are, because buckets ascend with the distance. */
+/* Fills in buckets between two known ones: if these are equal, so are all between, because buckets ascend with the
+ * distance. */
 static void buckets_between(const att_modifier_tile *t, int first, int last, int *bucket)
 {
     if (last - first < 2)
@@ -36,7 +37,7 @@ static void buckets_between(const att_modifier_tile *t, int first, int last, int
     buckets_between(t, middle, last, bucket);
 }
 
-/* bucket [all_diagonals] */
+/* Computes bucket [all_diagonals]. */
 static void all_buckets(const att_modifier_tile *t, int *bucket)
 {
     const int last = all_diagonals(t) - 1;

@@ -1,5 +1,5 @@
-/* A score that joins the softmax of each row of a head and has no value: rows may attend less than 1 in all. The
- * drivers add it; there is nothing to do for a tile. */
+/* A score that joins the softmax of each row of a head and has no value, so that the weights of a row may sum to less
+ * than 1. The forward and backward add it; tiles have nothing to do. */
 #include "attn/stage/stage.h"
 #include "simd/simd.h"
 

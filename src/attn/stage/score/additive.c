@@ -1,25 +1,25 @@
-/* s(q, k) = v . tanh(q + k): "additive attention" of Bahdanau et al. 2015. Parameters: v [heads or 1, A], and where
- * spec.score_dim = A is given, Wq [heads or 1, A, head_dim] and Wk [heads or 1, A, key_dim]: then q and k stand for Wq
- * q and Wk k, which is what tiles see.
+/* s(q, k) = v . tanh(q + k): "additive attention" of Bahdanau et al. 2015. Parameters: v [heads or 1, A], and if
+ * spec.score_dim = A is given, Wq [heads or 1, A, head_dim] and Wk [heads or 1, A, key_dim]. Then q and k stand for Wq
+ * q and Wk k, which tiles see.
  *
  *   tanh(q + k) = 1 - 2 r,   r = 1 / (1 + e^2q e^2k)
  *
- * so the exponentials are taken once for a query and once for a key, and a pair costs a multiply-add and a reciprocal
- * for each feature; GROUP vectors share one division. A feature's error is absolute. With u = 2^-24 and
- * exponentials good to 1.2 ulp, e^2q e^2k is off by a factor of at most 1 + 5u, so r, whose slope by its logarithm is
- * at most 1/4, by 1.25u; the sum, the division and the products of the group add at most 10 u r. So a tanh is off by
- * less than 23u, usually by 3u; the one of simd/math.h is by 2u.
+ * so exponentials are computed once for each query and once for each key, and a pair costs a multiply-add and a
+ * reciprocal for each feature; GROUP vectors share one division. A feature's error is absolute. With u = 2^-24 and
+ * exponentials accurate to 1.2 ulp, e^2q e^2k is off by a factor of at most 1 + 5u. The derivative of r by its
+ * logarithm is at most 1/4, so r is off by 1.25u; the sum, the division and the products of the group add at most 10 u
+ * r. So a tanh is off by less than 23u, usually by 3u; that of simd/math.h is off by 2u.
  *
- * The factors are neither 0 nor infinite up to |q|, |k| < LIMIT. Other rows, also infinite ones, take the
- * exponential of the sum, pair by pair. A chunk of the features of a pair goes one way or the other by itself, and
- * features are the lanes of vectors: so a score's bits depend on its query and its key alone, and few queries are as
+ * The factors are neither 0 nor infinite for |q|, |k| < LIMIT. For other rows, including infinite ones, the exponential
+ * of the sum is computed pair by pair. Each chunk of the features of a pair is computed in one way or the other, and
+ * features are the lanes of vectors, so a score's bits depend only on its query and its key, and few queries are as
  * fast as many. */
 #include "attn/stage/score/additive.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Number a of a row [dim], or of W [A, dim] times it. */
+/* Returns the number a of a row [dim], or of W [A, dim] times it. */
 static double projected(const att_param_view *w, const float *x, int64_t dim, int64_t a)
 {
     double sum = 0;
@@ -28,7 +28,7 @@ static double projected(const att_param_view *w, const float *x, int64_t dim, in
     return w->data ? sum : (double)x[a];
 }
 
-/* Its derivatives, times `slope`, are added to dx [dim] and dw [A, dim]. */
+/* Adds the derivatives of `projected`, times `slope`, to dx [dim] and dw [A, dim]. */
 static void projected_back(const att_param_view *w, const float *x, int64_t dim, int64_t a, double slope, double *dx,
                            double *dw)
 {
@@ -67,8 +67,8 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 
 /* ---- forward */
 
-/* acc + sum of v tanh over `vectors` vectors of features, 1 or GROUP, of these denominators; v_sum: the sum of these
- * v */
+/* Returns acc + the sum of v tanh over `vectors` vectors of features, 1 or GROUP, with these denominators; v_sum: the
+ * sum of these v. */
 ATT_INLINE vf add_group(const int vectors, const vf *d, const float *v, vf v_sum, vf acc)
 {
     vf w[GROUP];
@@ -100,7 +100,7 @@ static void load_weights(const att_score_tile *t, int64_t a0, int n, weights *w)
     }
 }
 
-/* The score of a pair over the n features of a chunk; v [n], sum: the sums of its groups. */
+/* Returns the score of a pair over the n features of a chunk; v [n], sum: the sums of its groups. */
 ATT_INLINE float score(const bool wide, int n, const float *q, const float *k, const float *v, const float *sum)
 {
     vf acc = v_set(0), d[GROUP];
@@ -125,7 +125,7 @@ static float wide_score(int n, const float *q, const float *k, const float *v, c
     return score(true, n, x, y, v, sum);
 }
 
-/* A chunk of one key by all queries. */
+/* Scores a chunk of one key by all queries. */
 static void score_chunk(const att_score_tile *t, position p, const exponents *q, chunk k, const weights *w, float *s)
 {
     const float *e = q->e + p.c * t->queries * CHUNK, *v = w->v + p.c * CHUNK, *sum = w->sum + p.c * CHUNK / GROUP;
@@ -165,25 +165,26 @@ static void tile(const att_score_tile *t)
 
 /* ---- backward: with r = (1 - t) / 2, ds v (1 - t^2) = 4 v ds r (1 - r) and ds t = ds - 2 ds r */
 
-/* Queries that have a gradient to pass on to a key. */
+/* Queries that have a gradient for a key. */
 typedef struct active {
     int count;
     uint8_t query[PANEL];
 } active;
 
-/* Sums over the keys in a piece: of ds r (1 - r), chunk after chunk, of each all queries; and of ds r, over these. */
+/* Sums over the keys in a piece: of ds r (1 - r), chunk after chunk, each for all queries; and of ds r, over the
+ * queries. */
 typedef struct sums {
     _Alignas(64) float query[PIECE], all[PIECE];
 } sums;
 
-/* What a chunk is given, and adds to: numbers [queries][CHUNK], of one query [n], or [n]. */
+/* The inputs of a chunk, and the sums that it adds to: numbers [queries][CHUNK], of one query [n], or [n]. */
 typedef struct slope {
     int n;
     const float *q, *k, *v, *ds;
     float *query, *all, *dkey;
 } slope;
 
-/* y [n] += 4 v x, of n at most a vector */
+/* Adds 4 v x to y [n], where n is at most a vector. */
 ATT_INLINE void add_scaled(int n, const float *v, vf x, float *y)
 {
     const vf w = v_mul(v_set(4), v_load(v));
@@ -193,7 +194,7 @@ ATT_INLINE void add_scaled(int n, const float *v, vf x, float *y)
         v_store_n(y, v_fma(w, x, v_load_n(y, n)), n);
 }
 
-/* `vectors` vectors of features from a on, of one key and the queries of a list, which has `count`. */
+/* Computes the backward of `vectors` vectors of features from a on, for one key and the `count` queries of a list. */
 ATT_INLINE void back_group(const int vectors, const bool wide, const int count, const active *list, const slope *s,
                            int a)
 {
@@ -234,8 +235,8 @@ ATT_INLINE void back_list(const bool wide, const int count, const active *list, 
         back_group(1, wide, count, list, s, a);
 }
 
-/* The backward of pairs whose exponentials overflow: recomputes them from x [queries], whose chunks are `stride` apart,
- * and k->x. */
+/* Computes the backward of pairs whose exponentials overflow: recomputes them from x [queries], whose chunks are
+ * `stride` apart, and k->x. */
 static void back_wide(const active *list, const float *x, int64_t stride, const chunk *k, const slope *s)
 {
     float queries[PIECE], key[CHUNK];
@@ -248,7 +249,7 @@ static void back_wide(const active *list, const float *x, int64_t stride, const 
     back_list(true, list->count, list, &of);
 }
 
-/* A chunk of key j; pairs without a gradient are left out, whatever they are. */
+/* Computes the backward of a chunk of key j, without pairs that have no gradient. */
 __attribute__((noinline)) /* it would take back_group's registers */
 static void
 back_key(const att_score_tile *t, position p, int j, const exponents *q, const chunk *k, const float *v, sums *to)
@@ -288,7 +289,7 @@ static void back_piece(const att_score_tile *t, int64_t a0, int n, const exponen
     }
 }
 
-/* What a piece has gathered for the queries and for v; all: the sum of ds. */
+/* Adds the sums of a piece for the queries and for v; all: the sum of ds. */
 static void add_sums(const att_score_tile *t, int64_t a0, int n, const float *v, const sums *from, float all)
 {
     for (int c = 0; c * CHUNK < n; c++)
@@ -304,7 +305,7 @@ static void add_sums(const att_score_tile *t, int64_t a0, int n, const float *v,
     }
 }
 
-/* sum of ds over the tile */
+/* Returns the sum of ds over the tile. */
 static float total(const att_score_tile *t)
 {
     vf sum = v_set(0);

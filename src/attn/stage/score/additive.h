@@ -1,5 +1,5 @@
-/* The features of additive attention's rows: their exponentials, in pieces that stay in the first-level cache, and what
- * a pair makes of them. See additive.c. */
+/* The features of additive attention's rows: their exponentials, in pieces that stay in the first-level cache, and how
+ * a pair uses them. See additive.c. */
 #ifndef ATT_ATTN_SCORE_ADDITIVE_H
 #define ATT_ATTN_SCORE_ADDITIVE_H
 
@@ -9,35 +9,36 @@
 
 enum {
     GROUP = 4,             /* vectors that share a division */
-    CHUNK = 128,           /* features that go one way or the other together */
+    CHUNK = 128,           /* features that are computed in the same way */
     PIECE = PANEL * CHUNK, /* features of all queries at a time: they stay in the first-level cache */
     LIMIT = 43             /* e^(2 LIMIT) < 2^127 */
 };
-#define LARGEST 0x1p30f /* that 1 + e^2x may be, so that a group's product is finite; tanh x is 1 by then */
+#define LARGEST 0x1p30f /* maximum of 1 + e^2x, so that a group's product is finite; tanh x is then 1 */
 
-/* Features [first, first + n) of a row, chunk after chunk; n is a multiple of CHUNK but for the last. */
+/* Returns the features of a chunk: a row's features [first, first + n) are divided into chunks of CHUNK; the last may
+ * be shorter. */
 static int in_chunk(int n, int chunk) { return n - chunk * CHUNK < CHUNK ? n - chunk * CHUNK : CHUNK; }
 
 static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
 
-/* Where a chunk is: number c of its piece, and n features of a row from feature a on. */
+/* The position of a chunk: number c of its piece, and n features of a row from feature a on. */
 typedef struct position {
     int64_t a;
     int c, n;
 } position;
 
-/* The position of chunk c in a piece of n features from a0 on. */
+/* Returns the position of chunk c in a piece of n features from a0 on. */
 static position position_of(int64_t a0, int n, int c) { return (position){a0 + c * CHUNK, c, in_chunk(n, c)}; }
 
-/* How many features of each query are a piece. */
+/* Returns how many features of each query are a piece. */
 static int piece_of(const att_score_tile *t, int64_t first)
 {
     const int max = PANEL / t->queries * CHUNK;
     return t->dim - first < max ? (int)(t->dim - first) : max;
 }
 
-/* x = e^2x of `vectors` vectors, 1 or GROUP, side by side, |x| < LIMIT; as v_exp: 2^n e^2r, whose coefficients are
- * those of e^r times powers of 2 */
+/* Replaces x by e^2x, for `vectors` vectors, 1 or GROUP, side by side, |x| < LIMIT. It computes 2^n e^2r as v_exp does,
+ * with the coefficients of e^r times powers of 2. */
 ATT_INLINE void exp_twice(const int vectors, vf *x)
 {
     enum { DEGREE = 6 };
@@ -55,8 +56,8 @@ ATT_INLINE void exp_twice(const int vectors, vf *x)
         x[i] = v_ldexp(x[i], n[i]);
 }
 
-/* y = e^2x of n numbers, after them that of 0, in whole vectors; is some |x| not below LIMIT? NaN makes NaN of a score
- * either way. */
+/* Computes y = e^2x of n numbers, followed by that of 0 up to a whole vector. Returns whether some |x| is not below
+ * LIMIT; NaN makes the score NaN in either case. */
 ATT_INLINE bool exponentials(int n, const float *x, float *y)
 {
     vf top = v_set(0), b[GROUP];
@@ -79,7 +80,7 @@ ATT_INLINE bool exponentials(int n, const float *x, float *y)
     return v_top(top) >= LIMIT;
 }
 
-/* x [n] to y, after n zeros up to a whole vector */
+/* Copies x [n] to y, followed by zeros up to a whole vector. */
 static void load(int n, const float *x, float *y)
 {
     for (int a = 0; a < n; a += ATT_LANES)
@@ -88,17 +89,17 @@ static void load(int n, const float *x, float *y)
 
 /* e^2x of a piece, of up to PANEL chunks; wide: some |x| is not below LIMIT. */
 typedef struct exponents {
-    _Alignas(64) float e[PIECE]; /* of vectors that cross no line of the cache */
+    _Alignas(64) float e[PIECE]; /* aligned so that vectors do not cross cache lines */
     bool wide[PANEL];
 } exponents;
 
-/* Chunk number `at` of p. */
+/* Loads chunk number `at` of p. */
 static void load_chunk(int n, const float *x, int at, exponents *p)
 {
     p->wide[at] = exponentials(n, x, p->e + at * CHUNK);
 }
 
-/* Chunk after chunk, of each all queries. */
+/* Loads queries: chunk after chunk, each for all queries. */
 static void load_queries(const att_score_tile *t, int64_t a0, int n, exponents *q)
 {
     for (int c = 0; c * CHUNK < n; c++)
@@ -107,8 +108,8 @@ static void load_queries(const att_score_tile *t, int64_t a0, int n, exponents *
                        c * t->queries + i, q);
 }
 
-/* A key is precomputed as e^2x, followed by, for each chunk, whether it is wide; both in whole lines of
- * the cache. */
+/* Rounds n up to whole cache lines. A precomputed key is e^2x, followed by whether each chunk is wide; both in whole
+ * lines. */
 static int64_t in_lines(int64_t n) { return (n + 15) / 16 * 16; }
 static int64_t ready_wide(int64_t dim) { return in_lines(dim); }
 static int64_t precomputed_count(int64_t dim) { return ready_wide(dim) + in_lines((dim + CHUNK - 1) / CHUNK); }
@@ -119,10 +120,10 @@ static void precompute(int64_t dim, const float *x, float *y)
         y[ready_wide(dim) + a / CHUNK] = exponentials(dim - a < CHUNK ? (int)(dim - a) : CHUNK, x + a, y + a);
 }
 
-/* Keys at a time: as many as fit, so that none waits for what has just been written. */
+/* Returns the number of keys at a time: as many as fit, so that none waits for what has just been written. */
 static int keys_of(int n) { return PANEL / chunks_in(n); }
 
-/* Key after key, of each all chunks, from key `first` on; none where they are precomputed. */
+/* Loads all chunks of key after key, from key `first` on, unless they are precomputed. */
 static void load_keys(const att_score_tile *t, int64_t a0, int n, int first, exponents *k)
 {
     const int chunks = chunks_in(n);
@@ -137,7 +138,7 @@ typedef struct chunk {
     bool wide;
 } chunk;
 
-/* Features from a on of key j, which are precomputed or else chunk number `at` of k. */
+/* Returns the features from a on of key j: precomputed, or otherwise chunk number `at` of k. */
 static chunk chunk_of(const att_score_tile *t, int64_t a, int j, const exponents *k, int at)
 {
     const float *x = t->key + j * t->key_stride + a;
@@ -147,7 +148,7 @@ static chunk chunk_of(const att_score_tile *t, int64_t a, int j, const exponents
     return (chunk){x, precomputed + a, precomputed[ready_wide(t->dim) + a / CHUNK] > 0};
 }
 
-/* 1 + e^2(q + k), of q and k themselves (wide) or of their exponentials */
+/* Returns 1 + e^2(q + k), from q and k themselves (wide) or from their exponentials. */
 ATT_INLINE vf denominator(const bool wide, vf q, vf k)
 {
     if (!wide)
@@ -156,7 +157,7 @@ ATT_INLINE vf denominator(const bool wide, vf q, vf k)
     return v_add(v_exp(v_min(v_set(20.8f), v_add(x, x))), v_set(1)); /* NaN stays */
 }
 
-/* r = 1 / d of `vectors` vectors, by one division */
+/* Computes r = 1 / d of `vectors` vectors by one division. */
 ATT_INLINE void reciprocals(const int vectors, const vf *d, vf *r)
 {
     if (vectors == 1) {

@@ -1,9 +1,9 @@
-/* s(q, k) = q . k / (|q| |k|), 0 where either is 0; tiles see the product of rows of length 1. */
+/* s(q, k) = q . k / (|q| |k|), or 0 if either is 0; tiles see the product of normalized rows. */
 #include "attn/stage/score/dot.h"
 
 #include <math.h>
 
-/* Lengths, and their product, which is 0 where either is. */
+/* The lengths of two rows, and their product. */
 typedef struct lengths {
     double q, k, both, dot;
 } lengths;
@@ -28,7 +28,7 @@ static double formula(const att_pair *p)
     return l.both == 0 ? 0 : l.dot / l.both;
 }
 
-/* (k/|k| - s q/|q|) / |q|, and the same the other way round. A row of zeros gets 0, and gives 0. */
+/* Adds (k/|k| - s q/|q|) / |q|, and the same with q and k exchanged. The gradients are 0 if either row is 0. */
 static void derivative(const att_pair *p, double ds, double *dq, double *dk, double *const *dparam)
 {
     const lengths l = lengths_of(p);

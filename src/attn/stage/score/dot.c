@@ -19,7 +19,7 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
     }
 }
 
-/* S^T = K (scale Q)^T */
+/* Computes S^T = K (scale Q)^T. */
 void ATTEND_ISA(att_dot_tile)(const att_score_tile *t)
 {
     const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};

@@ -1,4 +1,4 @@
-/* The tile of every score that is the dot product of its rows, once they are transformed. */
+/* The tile function of every score that is the dot product of its transformed rows. */
 #ifndef ATT_ATTN_SCORE_DOT_H
 #define ATT_ATTN_SCORE_DOT_H
 
