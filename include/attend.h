@@ -479,9 +479,9 @@ typedef struct att_pair_info {
     double score;          /* of query and key, times spec.scale */
     int n_stages;          /* the plan's */
     const char *stage[16]; /* [n_stages] their names: valid as long as the plan */
-    double after[16];   /* [n_stages] the score after each stage, in the spec's order; -INFINITY from the first mask on
-                         * that excludes the pair */
-    int masked_by;      /* which stage that mask is, or -1 */
+    double after[16];   /* [n_stages] the score after each stage, in order; -INFINITY from a mask on that excludes the
+                         * pair */
+    int masked_by;      /* the index of the first such mask, or -1 */
     double weight;      /* before dropout, as in att_weights: e^(score after all stages - log_sum_exp); 0 if masked */
     double log_sum_exp; /* of the query's scores, with the sink; -INFINITY: nothing attends */
 } att_pair_info;
@@ -530,8 +530,7 @@ ATT_API att_status att_cache_new(const att_plan *plan, int64_t sequences, att_ca
 ATT_API void att_cache_free(att_cache *cache);
 /* Appends n tokens to ATT_ALL_SEQUENCES, k [B, kv_heads, n, key_dim] and v [B, kv_heads, n, value_dim], or to one
  * sequence, k [kv_heads, n, key_dim] and v [kv_heads, n, value_dim]. They have spec.dtype, or f32, which is rounded to
- * nearest even. The last dimension is contiguous, other strides are free. After an error, including out of memory, the
- * cache is unchanged. */
+ * nearest even. The last dimension is contiguous, other strides are free. After an error the cache is unchanged. */
 ATT_API att_status att_cache_append(att_cache *cache, int64_t sequence, const att_tensor *k, const att_tensor *v);
 /* Appends a number of tokens to each sequence that may differ and may be 0: sequence b gets rows [offsets[b], offsets[b
  * + 1]) of k [tokens, kv_heads, key_dim] and v [tokens, kv_heads, value_dim]. offsets [B + 1] ascend from 0 to tokens.
