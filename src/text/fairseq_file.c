@@ -45,7 +45,8 @@ static const struct {
     const char *class;
     void (*make)(layout *l);
     int64_t first;
-} classes[] = {{"XLMRobertaTokenizer", make_xlm_roberta, 3}, {"CamembertTokenizer", make_camembert, 1}};
+    bool lstrip; /* the mask stands for the spaces before it, too, unless the settings state its flags */
+} classes[] = {{"XLMRobertaTokenizer", make_xlm_roberta, 3, false}, {"CamembertTokenizer", make_camembert, 1, true}};
 enum { CLASSES = sizeof classes / sizeof classes[0] };
 
 static int find_class(att_settings *config, const char *folder)
@@ -84,7 +85,7 @@ static double id_of(layout *l, const char *token)
 }
 
 /* Makes a token of the vocabulary an added one, unless it is. */
-static void add_token(layout *l, const char *token, bool special)
+static void add_token(layout *l, const char *token, bool special, bool lstrip)
 {
     json_t *all = json_object_get(l->root, "added_tokens"), *item;
     size_t i;
@@ -94,8 +95,8 @@ static void add_token(layout *l, const char *token, bool special)
         if (content && !strcmp(content, token))
             return;
     }
-    check_made(l, json_array_append_new(all, json_pack("{s:f, s:s, s:b}", "id", id_of(l, token), "content", token,
-                                                       "special", special)) == 0);
+    check_made(l, json_array_append_new(all, json_pack("{s:f, s:s, s:b, s:b}", "id", id_of(l, token), "content", token,
+                                                       "lstrip", lstrip, "special", special)) == 0);
 }
 
 static json_t *item_of(const char *kind, const char *id)
@@ -171,7 +172,9 @@ static void read_file(layout *l, const att_text_file *f, int class)
     add(l, l->mask, 0);
     for (int64_t i = 0; i < m.size && !l->config.status; i++)
         if (m.piece[i].type == ATT_PIECE_CONTROL || m.piece[i].type == ATT_PIECE_USER)
-            add_token(l, m.piece[i].text, m.piece[i].type == ATT_PIECE_CONTROL);
+            add_token(l, m.piece[i].text, m.piece[i].type == ATT_PIECE_CONTROL, false);
+    if (classes[class].lstrip && !json_is_object(att_special_token_value(&l->config, &l->map, "mask_token")))
+        add_token(l, l->mask, true, true);
     if (charsmap.bytes > 0)
         check_made(l, json_object_set_new(l->root, "normalizer",
                                           json_pack("{s:s, s:o}", "type", "Precompiled", "precompiled_charsmap",
@@ -208,7 +211,7 @@ att_status att_read_fairseq(const att_text_file *f, const char *folder, const at
         l.config.status = att_tokenizer_config_apply(f->ctx, folder, list, l.root);
     const char *const named[] = {l.bos, l.pad, l.eos, l.unk, l.mask};
     for (int i = 0; i < 5 && !l.config.status; i++)
-        add_token(&l, named[i], true);
+        add_token(&l, named[i], true, false);
     if (!l.config.status)
         make_post_processor(&l);
     att_settings_init(settings, f->ctx, f->path, l.root);

@@ -180,6 +180,39 @@ static void a_learned_score_of_f16_has_a_cache(void **state)
     att_plan_free(plan);
 }
 
+/* ---- parameters that layers share */
+
+static void layers_share_a_table_of_relative_positions(void **state)
+{
+    (void)state;
+    static const int64_t offsets[] = {0, TOKENS}, dim[] = {HEADS, 8};
+    const att_init init = {.size = sizeof init, .kind = ATT_INIT_NORMAL, .value = 1};
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx,
+                                  ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = WIDTH / HEADS,
+                                              ATT_STAGES({.modifier = att_modifier_relative, .value = {16}}),
+                                              .align = ATT_ALIGN_TOP_LEFT),
+                                  &plan),
+                     ATT_OK);
+    att_param *table = att_nn_params_request(params, "shared", "table", 2, dim, &init);
+    att_nn_attention_config c = {.size = sizeof c, .width = WIDTH, .plan = plan};
+    const att_nn_attention *alone = att_nn_attention_new(params, "l", &c);
+    c.shared = &table;
+    c.n_shared = 1;
+    const att_nn_attention *l = att_nn_attention_new(params, "l", &c); /* with the same weights */
+    const att_attention_args args = {
+        .size = sizeof args, .n_sequences = 1, .q_offsets = offsets, .param = att_param_value(table), .n_params = 1};
+    float y[2][TOKENS * WIDTH];
+    copy(att_nn_attention_apply(t, l, rows(x, 0, TOKENS), NULL), y[0]);
+    copy(att_nn_attention_apply(t, alone, rows(x, 0, TOKENS), ATT_OPTIONS(att_nn_attention_call, .args = &args)), y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    c.n_shared = 2;
+    assert_null(att_nn_attention_new(params, "l", &c));
+    assert_int_equal(att_nn_params_status(params), ATT_ERR_ARGUMENT);
+    check_message(ctx, "\"l\": n_shared is 2, expected a pointer and 0..1");
+    att_plan_free(plan);
+}
+
 /* ---- dropout */
 
 static void attention_weights_are_dropped_where_nothing_else_is(void **state)
@@ -306,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_decoder_layer_with_caches_has_the_bits_of_the_full_pass, begin, end),
         cmocka_unit_test_setup_teardown(rotated_queries_of_a_source_need_positions, begin, end),
         cmocka_unit_test_setup_teardown(a_learned_score_of_f16_has_a_cache, begin, end),
+        cmocka_unit_test_setup_teardown(layers_share_a_table_of_relative_positions, begin, end),
         cmocka_unit_test_setup_teardown(attention_weights_are_dropped_where_nothing_else_is, begin, end),
         cmocka_unit_test_setup_teardown(a_call_may_have_a_rate_of_its_own, begin, end),
         cmocka_unit_test_setup_teardown(activations_are_dropped_between_both_matrices, begin, end),

@@ -5,7 +5,7 @@ text_lines.py, and of the lines of files.
     tests/golden/check_encoder_tokenizers.py [--tool build/attend] [FILE ...]
 
 The tokenizers learn from snippets.txt, examples/facts.txt and the files. Run with transformers 5.23.0, tokenizers 0.23,
-sentencepiece 0.2.
+sentencepiece 0.2, protobuf 7.36.
 """
 import argparse
 import io

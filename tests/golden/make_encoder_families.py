@@ -10,8 +10,8 @@ encoders/NAME has the files of the model, and expected.txt, whose lines are:
     every N             hidden states are those of each Nth token
     ids I ...           a sequence, then maybe its token types, `types T ...`; then a line of numbers for each token
     weights L H I ...   a sequence, then a line of attention weights for each of its tokens, of layer L, head H
-    gradient I ...      a sequence, then a line for each bucket of MPNet's table: the gradient of the sum of all squares
-                        of its hidden states
+    gradient I ...      a sequence; then `error X`, the greatest error of transformers' gradients of the sum of all squares
+                        of its hidden states in float32, `of NAME`, a parameter, and a line with its gradient
     text T              a text; then `ids` of it, and the mean of its hidden states by sentence-transformers
     pair T | T          two texts; then `ids` of the pair
 
@@ -100,8 +100,17 @@ def apply(model, ids, types):
         return model(input_ids=x, attention_mask=torch.ones_like(x), output_attentions=True, **types)
 
 
-def expect(family, folder, cases, every=1, texts=()):
-    """Writes expected.txt, with attention weights of the last case."""
+def gradients(model, ids):
+    x = torch.tensor([ids])
+    y = model(input_ids=x, attention_mask=torch.ones_like(x)).last_hidden_state
+    model.zero_grad()
+    y.double().square().sum().backward()
+    return {n: p.grad.double() for n, p in model.named_parameters()}
+
+
+def expect(family, folder, cases, every=1, texts=(), learned=None):
+    """Writes expected.txt, with attention weights of the last case, and gradients of parameters whose names end in one
+    of `learned`, or of all."""
     cls = getattr(transformers, FAMILIES[family] + "Model")
     more = {} if family == "distilbert" else {"add_pooling_layer": False}
     exact, single = (cls.from_pretrained(folder, dtype=t, attn_implementation="eager", **more).eval()
@@ -120,11 +129,13 @@ def expect(family, folder, cases, every=1, texts=()):
     layer, head = len(y.attentions) - 1, y.attentions[0].shape[1] - 1
     lines.append(f"weights {layer} {head} " + " ".join(map(str, ids)))
     lines += show(y.attentions[layer][0, head])
-    if family == "mpnet":
-        x = torch.tensor([cases[0][0]])
-        exact(input_ids=x, attention_mask=torch.ones_like(x)).last_hidden_state.square().sum().backward()
-        lines.append("gradient " + " ".join(map(str, cases[0][0])))
-        lines += show(exact.encoder.relative_attention_bias.weight.grad)
+    ids = [x if x > 5 else x + 6 for x in cases[0][0]]  # without padding, of which PyTorch's embeddings have no gradient
+    wanted, f32 = gradients(exact, ids), gradients(single, ids)
+    wanted = {n: g for n, g in wanted.items() if learned is None or n.endswith(learned)}
+    lines.append("gradient " + " ".join(map(str, ids)))
+    lines.append(f"error {max(float((g - f32[n]).abs().max()) for n, g in wanted.items()):.3g}")
+    for name, g in wanted.items():
+        lines += [f"of {name}", *show(g.reshape(1, -1))]
     if texts:
         model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float64})
         for text in texts:
@@ -217,7 +228,10 @@ def write(name):
     settings["max_position_embeddings"] = longest + first_position(family, settings)
     settings["vocab_size"] = tokenizer(folder, longest) + 2  # rows of no token
     save(family, settings, folder, head, dtype)
-    expect(family, folder, list(sequences(family, settings, random.Random(name))), every, TEXTS)
+    learned = ("relative_attention_bias.weight", "position_embeddings.weight", "layer.1.attention.output.dense.bias",
+               "layer.1.attention.out_lin.bias")
+    expect(family, folder, list(sequences(family, settings, random.Random(name))), every, TEXTS,
+           learned[:1] if family == "mpnet" else learned)
 
 
 if __name__ == "__main__":

@@ -144,7 +144,8 @@ static void make_roberta(layout *l)
     const char *others[] = {cls, sep, token_of(l, "unk_token", "<unk>"), token_of(l, "pad_token", "<pad>")};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         add_special(l, others[i], false);
-    add_special(l, token_of(l, "mask_token", "<mask>"), true);
+    const json_t *mask = att_special_token_value(&l->config, &l->map, "mask_token");
+    add_special(l, token_of(l, "mask_token", "<mask>"), json_is_true(json_object_get(mask, "lstrip")));
     token_of(l, "bos_token", cls);
     token_of(l, "eos_token", sep);
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type", "RobertaProcessing", "cls", cls,
