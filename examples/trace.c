@@ -94,7 +94,7 @@ static att_status trace(att_ctx *ctx, att_subject subject, const char *path, con
     att_status s = ATT_OK;
     if (subject == ATT_SUBJECT_SENTENCE) {
         s = att_sentence_open(ctx, path, NULL, &sentence);
-        s = s ? s : att_sentence_trace(sentence, input, strlen(input), NULL, &t);
+        s = s ? s : att_sentence_trace(sentence, input, strlen(input), NULL, NULL, &t);
         s = s ? s : show_encoder(att_sentence_encoder(sentence), t);
     } else if (subject == ATT_SUBJECT_TRANSLATE) {
         s = att_translator_open(ctx, path, NULL, &translator);

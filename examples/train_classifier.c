@@ -38,7 +38,8 @@ static att_status step(att_tape *t, uint32_t seed, att_optimizer *o)
     x = att_learned_positions(t, x, position->weight, ATT_OPTIONS(att_positions, .offsets = offsets, .n = TEXTS));
     for (int i = 0; i < LAYERS; i++)
         x = att_nn_encoder_layer_apply(t, layer[i], x, ATT_OPTIONS(att_nn_layer_call, .args = &args));
-    x = att_nn_linear_apply(t, output, att_pool(t, x, offsets, TEXTS, ATT_POOLING_CLS), ATT_ACTIVATION_IDENTITY, NULL);
+    x = att_nn_linear_apply(t, output, att_pool(t, x, offsets, TEXTS, ATT_POOLING_CLS, 0), ATT_ACTIVATION_IDENTITY,
+                            NULL);
     att_tensor logits; /* [TEXTS, 2] */
     att_status s = att_var_value(t, x, &logits);
     for (int i = 0; !s && i < TEXTS; i++)

@@ -5,7 +5,8 @@
 #include "stack/bert_config.h"
 #include "decoder/beam_config.h"
 #include "translate/marian_config.h"
-#include "sentence/sentence_config.h"
+#include "sentence/modules.h"
+#include "sentence/prompts.h"
 #include "translate/seq2seq_config.h"
 
 static const char *const folders[] = {"1_Pooling", "2_Normalize"};
@@ -49,12 +50,22 @@ static void check_modules(void)
 {
     att_modules m;
     if (att_modules_read(fuzz_context(), fuzz_folder(), &m)) {
-        fuzz_check(!m.transformer, "modules were refused, but written");
+        fuzz_check(!m.folder && !m.backbone, "modules were refused, but written");
         return;
     }
-    fuzz_check(m.transformer && m.dim > 0 && m.max_tokens >= 0 && (unsigned)m.pooling <= ATT_POOLING_MAX,
-               "a setting is out of range");
+    fuzz_check(m.backbone && m.kind && m.settings.max_tokens >= 0, "a setting is out of range");
+    for (int i = 0; i < m.n; i++)
+        fuzz_check(m.module[i].type && m.module[i].in >= 0 && m.module[i].out >= 0, "a size is out of range");
+    att_modules_check(fuzz_context(), &m, 12);
     att_modules_free(fuzz_context(), &m);
+}
+
+static void check_prompts(void)
+{
+    att_prompts p;
+    if (!att_prompts_read(fuzz_context(), fuzz_folder(), &p))
+        fuzz_check(p.n >= 2 && p.chosen < p.n && p.truncate_dim >= 0, "a setting is out of range");
+    att_prompts_free(fuzz_context(), &p);
 }
 
 static void check_generation(const att_marian_config *config)
@@ -132,6 +143,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         fuzz_write(files[i], fuzz_next(&rest));
     check_bert();
     check_modules();
+    check_prompts();
     check_marian();
     check_seq2seq();
     return 0;

@@ -196,7 +196,14 @@ typedef enum att_activation {
     ATT_ACTIVATION_QUICK_GELU /* x / (1 + e^(-1.702 x)), of CLIP                       (Hendrycks, Gimpel 2016) */
 } att_activation;
 
-typedef enum att_pooling { ATT_POOLING_MEAN = 0, ATT_POOLING_CLS, ATT_POOLING_MAX } att_pooling;
+typedef enum att_pooling {
+    ATT_POOLING_MEAN = 0,
+    ATT_POOLING_CLS, /* the first row */
+    ATT_POOLING_MAX,
+    ATT_POOLING_MEAN_SQRT,     /* the sum / sqrt(number of rows) */
+    ATT_POOLING_WEIGHTED_MEAN, /* sum_i i x_i / sum_i i, where rows are counted from 1 */
+    ATT_POOLING_LAST           /* the last row */
+} att_pooling;
 
 /* Computes activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL, residual
  * [rows, out] or NULL -> [rows, out]. The bits of a row depend only on that row. With quantized weights, x is also
@@ -391,9 +398,11 @@ ATT_API att_var *att_gru(att_tape *t, att_var *x, const int64_t *offsets, int64_
                          att_recurrent_state *last);
 ATT_API att_var *att_lstm(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, const att_recurrent *options,
                           att_recurrent_state *last);
-/* Pools each sequence into one row: x [tokens, features], offsets [n + 1] -> [n, features]; an empty sequence gives
- * 0. */
-ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind);
+/* Pools each sequence into one row, without its first `skip` rows: x [tokens, features], offsets [n + 1] ->
+ * [n, features]. ATT_POOLING_WEIGHTED_MEAN counts the skipped rows, too. If no row remains, the result is 0, but
+ * ATT_POOLING_CLS gives the sequence's first row. An empty sequence gives 0. These are the poolings of
+ * sentence-transformers. Errors: shapes; offsets; skip is negative. */
+ATT_API att_var *att_pool(att_tape *t, att_var *x, const int64_t *offsets, int64_t n, att_pooling kind, int64_t skip);
 /* Divides each row by max(its Euclidean norm, eps) (PyTorch's F.normalize: eps = 1e-12). */
 ATT_API att_var *att_normalize(att_tape *t, att_var *x, float eps);
 

@@ -16,9 +16,9 @@ extern "C" {
 
 /* ---- 1 Sentence embeddings ---------------------------------------------- */
 
-/* A sentence embedding model: a sentence-transformers folder with Transformer, Pooling and optionally Normalize
- * (Reimers, Gurevych 2019), or the folder of an encoder without modules.json, whose hidden states are averaged, as
- * sentence-transformers does. */
+/* A sentence embedding model: a sentence-transformers folder (Reimers, Gurevych 2019) with a text encoder and the
+ * modules of modules.json, each applied to the result of the one before it: Pooling, Dense, LayerNorm and Normalize. Or
+ * the folder of an encoder without modules.json, whose hidden states are averaged, as sentence-transformers does. */
 typedef struct att_sentence att_sentence;
 
 /* The measure of similarity that a model is meant for, "similarity_fn_name" of sentence-transformers. The last two are
@@ -30,15 +30,23 @@ typedef enum att_similarity {
     ATT_SIMILARITY_MANHATTAN  /* -sum |a_i - b_i| */
 } att_similarity;
 
+enum { ATT_MAX_POOLINGS = 8 };
 typedef struct att_sentence_info {
     size_t size;
-    int64_t dim;        /* of an embedding */
+    int64_t dim; /* of an embedding: full_dim, or less if config_sentence_transformers.json has a "truncate_dim" */
     int64_t max_tokens; /* longer sentences are truncated */
     int64_t layers, heads;
-    att_pooling pooling;
+    /* [poolings]: how hidden states become a vector; those of more than one are concatenated. 0: no Pooling does. */
+    att_pooling pooling[ATT_MAX_POOLINGS];
+    int64_t poolings;
     bool normalized; /* embeddings have norm 1: their dot product is the cosine similarity */
-    bool plain;      /* the folder has no modules.json and is that of an encoder alone: pooling is the mean */
+    bool plain;      /* the folder has no modules.json and is that of an encoder alone */
     att_similarity similarity;
+    int64_t full_dim;           /* of an embedding that is not truncated */
+    int64_t token_dim;          /* of the vector of a token */
+    int64_t prompts;            /* number of prompts: see att_sentence_prompt_at */
+    const char *default_prompt; /* the name of the prompt where options have none; NULL: there is none. Valid as long as
+                                 * the model. */
 } att_sentence_info;
 
 /* Opens a model for inference. options or NULL: defaults. */
@@ -47,12 +55,20 @@ ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, const att
 ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);
-/* Returns the model's parameters, which are those of its encoder: see attend_model.h. */
+/* Returns the model's parameters: those of its encoder and those of its modules. "module.2.linear.weight" is that of
+ * module 2 of modules.json, counted from 0. See attend_model.h. */
 ATT_API const att_nn_params *att_sentence_params(const att_sentence *m);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
-/* Returns the model's encoder, for hidden states and attention of ids. If the model was opened for training, the
- * encoder has its trainable parameters. */
+/* Returns the model's encoder, for hidden states and attention of ids; NULL: it has none. If the model was opened for
+ * training, the encoder has its trainable parameters. */
 ATT_API const att_encoder *att_sentence_encoder(const att_sentence *m);
+/* Returns the text of prompt i and its name, both valid as long as the model; NULL if i is out of range. name or NULL.
+ * A prompt is text before each text. All models have the prompts "query" and "document", which are empty unless
+ * config_sentence_transformers.json has others, as in sentence-transformers 6. */
+ATT_API const char *att_sentence_prompt_at(const att_sentence *m, int64_t i, const char **name);
+/* Finds the text of a prompt by its name; name or NULL: the default prompt, "" if there is none. Errors: no such
+ * prompt; the message lists the names of all. */
+ATT_API att_status att_sentence_prompt(const att_sentence *m, const char *name, const char **text);
 /* Frees the memory that calls keep for later calls: for each of at most 16 calls that ran at once, that of its largest
  * batch. Other threads may use the model meanwhile. m or NULL: does nothing. */
 ATT_API void att_sentence_trim(const att_sentence *m);
@@ -69,45 +85,56 @@ typedef struct att_embed_options {
     bool *truncated; /* [call] or NULL: receives whether each text [n] was truncated */
     att_progress_fn progress; /* [call] called as texts are finished; or NULL */
     void *user;               /* [call] */
+    /* Text before each text, or the name of one of the model's prompts. Both NULL: the model's default prompt; prompt
+     * "": no prompt. Given ids get no prompt. A Pooling whose "include_prompt" is false does not pool the tokens of the
+     * prompt. Their number is that of the prompt alone without a special token at its end, as in
+     * sentence-transformers. */
+    const char *prompt, *prompt_name; /* [call] or NULL */
+    /* The size of an embedding, from 1 to full_dim; 0: info.dim. If it is less than full_dim, an embedding is its first
+     * dims numbers. If the model normalizes embeddings, they are then normalized to norm 1, as by
+     * sentence-transformers' encode(truncate_dim=dims, normalize_embeddings=True). */
+    int64_t dims;
 } att_embed_options;
 
-/* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order. An
- * embedding has the same bits whatever else is in the call. If options.ids is given, texts is NULL. options or NULL:
- * defaults. Texts are embedded in blocks, so the memory besides out does not grow with n. A text of more than
- * max_tokens tokens is truncated. Errors: a text that is NULL; an id that is not in the vocabulary; a text with no ids
- * or with more than max_tokens; a vector that is not finite, because weights are damaged; out of memory; cancelled.
- * After an error, out, tokens and truncated may be written in part. */
+/* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, options.dims or dim], in the
+ * given order. An embedding has the same bits whatever else is in the call. If options.ids is given, texts is NULL.
+ * options or NULL: defaults. Texts are embedded in blocks, so the memory besides out does not grow with n. A text that
+ * has more than max_tokens tokens, with its prompt, is truncated. Errors: a text that is NULL; no such prompt; dims out
+ * of range; an id that is not in the vocabulary; a text with no ids or with more than max_tokens; a vector that is not
+ * finite, because weights are damaged; out of memory; cancelled. After an error, out, tokens and truncated may be
+ * written in part. */
 ATT_API att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                       const att_embed_options *options, float *out);
 
 typedef struct att_token_embeddings { /* att_token_embeddings_free frees the arrays */
     int64_t *offsets;                 /* [n + 1]: the rows of text i are [offsets[i], offsets[i + 1]) */
-    int32_t *ids;                     /* [offsets[n]]: the tokens, special ones included */
-    float *vectors;                   /* [offsets[n], hidden]: the hidden state of each token after the encoder's last
-                                       * layer */
+    int32_t *ids;                     /* [offsets[n]]: the tokens, those of a prompt and special ones included */
+    float *vectors;                   /* [offsets[n], token_dim]: the hidden state of each token after the last layer,
+                                       * to which modules of token_embeddings have been applied */
     void *reserved[2];
     int64_t reserved_number[2];
 } att_token_embeddings;
 /* Computes a vector for each token of texts [n] with lengths bytes [n] or NULL (zero-terminated), or of options.ids:
  * the vectors that att_sentence_embed pools (sentence-transformers' output_value="token_embeddings"). options or NULL:
- * defaults. They have the same bits whatever else is in the call. Texts and errors are as for att_sentence_embed. */
+ * defaults; dims is 0. Vectors have the same bits whatever else is in the call. Texts and errors are as for
+ * att_sentence_embed. */
 ATT_API att_status att_sentence_embed_tokens(const att_sentence *m, int64_t n, const char *const *texts,
                                              const size_t *bytes, const att_embed_options *options,
                                              att_token_embeddings *out);
 ATT_API void att_token_embeddings_free(att_ctx *ctx, att_token_embeddings *e);
 
-/* att_sentence_open_for_training opens a model for training; its parameters are those of its encoder. options or NULL:
- * defaults. att_sentence_write writes such a model as a folder, which it creates if needed: model.safetensors and all
- * settings and tokenizer files of the original folder. dtype is that of the weights; 0: f32. */
+/* att_sentence_open_for_training opens a model for training. options or NULL: defaults. att_sentence_write writes such
+ * a model as a folder, which it creates if needed: the weights of the encoder and of modules, and all settings and
+ * tokenizer files of the original folder. dtype is that of the weights; 0: f32. */
 ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder,
                                                   const att_trainable_options *options, att_sentence **out);
 ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
-/* Traces one pass of the model (attend_trace.h): its attention and hidden states for one text [bytes], which is
- * truncated to max_tokens, or for options.ids, if text is NULL. The output is one row, the embedding. options or NULL:
- * defaults. Errors: options out of range; both text and ids, or neither; an id that is not in the vocabulary; out of
- * memory; cancelled. */
-ATT_API att_status att_sentence_trace(const att_sentence *m, const char *text, size_t bytes,
+/* Traces one pass of the model (attend_trace.h): its attention and hidden states for one text [bytes] after a prompt,
+ * truncated to max_tokens, or for options.ids, if text is NULL. The output is one row, the embedding. prompt or NULL:
+ * the model's default prompt. options or NULL: defaults. Errors: options out of range; both text and ids, or neither;
+ * an id that is not in the vocabulary; the model has no attention; out of memory; cancelled. */
+ATT_API att_status att_sentence_trace(const att_sentence *m, const char *text, size_t bytes, const char *prompt,
                                       const att_trace_options *options, att_trace **out);
 
 /* ---- 2 Training --------------------------------------------------------- */
@@ -133,7 +160,8 @@ typedef enum att_sentence_distance {
 } att_sentence_distance;
 
 /* Training of a sentence embedding model from pairs, triplets or longer rows of texts: it minimizes the mean loss with
- * AdamW. Weight decay applies to all matrices. */
+ * AdamW. Weight decay applies to all matrices. Texts get no prompt, and embeddings are not truncated, as in
+ * sentence-transformers. */
 typedef struct att_sentence_training_options {
     size_t size;
     int64_t pairs;            /* rows */

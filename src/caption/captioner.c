@@ -267,7 +267,7 @@ static att_var *spread(att_tape *t, const att_captioner *m, att_var *weights, co
     att_tensor v, lengths;
     att_wrap(&v, (void *)(uintptr_t)&one, ATT_F32, 1, (const int64_t[]){1}, NULL);
     att_wrap(&lengths, (void *)(uintptr_t)b->lengths, ATT_F32, 2, (const int64_t[]){b->captions, 1}, NULL);
-    att_var *sums = att_pool(t, weights, b->offsets, b->captions, ATT_POOLING_MEAN);
+    att_var *sums = att_pool(t, weights, b->offsets, b->captions, ATT_POOLING_MEAN, 0);
     sums = att_mul(t, sums, att_constant(t, &lengths));
     att_var *missing = att_sub(t, att_constant(t, &v), sums);
     return att_scale(t, att_mean(t, att_mul(t, missing, missing), ATT_ALL_DIMS), (float)locations(m));

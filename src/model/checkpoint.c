@@ -47,6 +47,18 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
     return found;
 }
 
+/* The one among c and those that were added that has the parameter, whose name becomes the one that it has there. */
+static att_checkpoint *having(const att_checkpoint *c, const char **name)
+{
+    const att_checkpoint *added = c->next;
+    while (added && strncmp(*name, added->ours, strlen(added->ours)) != 0)
+        added = added->next;
+    *name += added ? strlen(added->ours) : 0;
+    return (att_checkpoint *)(added ? added : c); /* whoever loads has them writable */
+}
+
+const char *att_checkpoint_path(const att_checkpoint *c, const char *name) { return having(c, &name)->path; }
+
 /* ---- loading */
 
 att_status att_checkpoint_get(const att_checkpoint *c, int64_t i, att_tensor *out)
@@ -60,8 +72,8 @@ att_status att_checkpoint_get(const att_checkpoint *c, int64_t i, att_tensor *ou
 
 att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
-    att_checkpoint *c = checkpoint;
     char theirs[NAME_SIZE];
+    att_checkpoint *c = having(checkpoint, &name);
     const int64_t i = find_ours(c, name, theirs);
     if (i < 0) {
         char in_gguf[NAME_SIZE];
@@ -222,10 +234,20 @@ att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpo
     return open_any(ctx, NULL, g, names, prefix, out);
 }
 
-void att_checkpoint_close(att_checkpoint *c)
+att_status att_checkpoint_add(att_checkpoint *c, const char *ours, const char *folder)
 {
-    if (!c)
-        return;
+    att_checkpoint *added;
+    const att_status s = att_checkpoint_open(c->ctx, folder, NULL, "", &added);
+    if (s)
+        return s;
+    snprintf(added->ours, sizeof added->ours, "%s", ours);
+    added->next = c->next;
+    c->next = added;
+    return ATT_OK;
+}
+
+static void close_one(att_checkpoint *c)
+{
     for (int64_t i = 0; i < c->files; i++)
         att_safetensors_free(c->file[i].data);
     att_gguf_weights_free(&c->weights);
@@ -236,27 +258,39 @@ void att_checkpoint_close(att_checkpoint *c)
     att_free(c->ctx, c);
 }
 
+void att_checkpoint_close(att_checkpoint *c)
+{
+    while (c) {
+        att_checkpoint *next = c->next;
+        close_one(c);
+        c = next;
+    }
+}
+
 int64_t att_checkpoint_numbers(const att_checkpoint *c)
 {
     int64_t sum = 0;
     att_tensor t;
-    for (int64_t i = 0; i < c->count; i++)
-        sum += att_checkpoint_get(c, i, &t) ? 0 : att_elements(&t);
+    for (; c; c = c->next)
+        for (int64_t i = 0; i < c->count; i++)
+            sum += att_checkpoint_get(c, i, &t) ? 0 : att_elements(&t);
     return sum;
 }
 
 att_memory att_checkpoint_memory(const att_checkpoint *c, const void *p)
 {
     att_memory m = c->gguf ? att_gguf_memory(c->gguf, p) : ATT_MEMORY_OTHER;
-    for (int64_t i = 0; !m && i < c->files; i++)
-        m = att_safetensors_memory(c->file[i].data, p);
+    for (; !m && c; c = c->next)
+        for (int64_t i = 0; !m && i < c->files; i++)
+            m = att_safetensors_memory(c->file[i].data, p);
     return m;
 }
 
 bool att_checkpoint_has(const att_checkpoint *c, const char *name)
 {
     char theirs[NAME_SIZE];
-    return find_ours(c, name, theirs) >= 0;
+    const att_checkpoint *of = having(c, &name);
+    return find_ours(of, name, theirs) >= 0;
 }
 
 att_status att_checkpoint_check_tied(const att_checkpoint *c)
@@ -307,7 +341,7 @@ static bool is_expected(const att_checkpoint *c, const char *name, const char *c
     return is;
 }
 
-att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)
+static att_status all_used(const att_checkpoint *c, const char *const *unused)
 {
     char names[512] = "";
     size_t n = 0;
@@ -329,4 +363,13 @@ att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *u
         att_note(c->ctx, "%s: left out, as the model of config.json does not have %s: %s%s", c->path,
                  count > 1 ? "these tensors" : "this tensor", names, named < count ? " and others" : "");
     return ATT_OK;
+}
+
+att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)
+{
+    static const char *const none[] = {NULL};
+    att_status s = all_used(c, unused);
+    while (!s && (c = c->next))
+        s = all_used(c, none);
+    return s;
 }

@@ -50,6 +50,8 @@ typedef struct att_checkpoint {
     att_checkpoint_entry *entry; /* [count], sorted by name */
     bool *used;                  /* [count]: was tensor i requested? */
     int64_t count;
+    char ours[ATT_CHECKPOINT_NAME]; /* of an added one: what our names of its parameters begin with */
+    struct att_checkpoint *next;    /* the one that was added before; or NULL */
 } att_checkpoint;
 
 /* Opens FOLDER/model.safetensors, or the files that FOLDER/model.safetensors.index.json lists; names NULL: theirs are
@@ -61,6 +63,11 @@ att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpo
                                     att_checkpoint **out);
 /* Opens what FOLDER/model.safetensors.index.json lists (shards.c). */
 att_status att_checkpoint_open_shards(att_checkpoint *c, const char *folder);
+/* Adds another folder's files: parameters whose names begin with `ours` are their tensors, whose names follow that.
+ * All functions on c but att_checkpoint_get are about these, too. */
+att_status att_checkpoint_add(att_checkpoint *c, const char *ours, const char *folder);
+/* The path of the file that lists the tensor for our `name` */
+const char *att_checkpoint_path(const att_checkpoint *c, const char *name);
 /* The tensors are then no longer valid. NULL is allowed. */
 void att_checkpoint_close(att_checkpoint *c);
 /* Serves as the `load` of att_nn_params_config, with the checkpoint as its user. */

@@ -96,7 +96,7 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
         return att_progress_add(&m->progress, n);
     att_status e = own_memory(m, dtype, rank, dim, n, out);
     e = e ? e : att_tensor_convert(m->ctx, &stored, out);
-    e = e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
+    e = e ? e : att_check_narrow(m->ctx, att_checkpoint_path(m->checkpoint, name), name, "open as", &stored, out);
     if (att_checkpoint_memory(m->checkpoint, stored.data) == ATT_MEMORY_MAPPED)
         att_release_mapped(&stored);
     return e ? e : att_progress_add(&m->progress, n);
@@ -177,6 +177,7 @@ static att_status build(att_model *m)
     if (m->checkpoint)
         m->progress.all = att_checkpoint_numbers(m->checkpoint);
     s = s ? s : k->build(m);
+    s = s || !m->extension ? s : m->extension->build(m, m->extension->user);
     s = s ? s : att_nn_params_status(m->params);
     if (!s && m->checkpoint)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
@@ -373,6 +374,32 @@ att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_mo
         m->freeze = (att_patterns){0};
         m->change = NULL;
     }
+    return s;
+}
+
+att_status att_model_open_inside(const att_model *outer, const att_model_kind *kind, const char *folder,
+                                 const att_model_extension *extension, void *out)
+{
+    set_out(NULL, out);
+    att_model *m = begin(outer->ctx, outer->progress.call, kind, outer->trainable);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    m->options = outer->options;
+    m->progress.report = outer->progress.report;
+    m->progress.user = outer->progress.user;
+    m->freeze = outer->freeze;
+    m->extension = extension;
+    const att_status s = open_model(m, folder, out);
+    if (!s)
+        m->freeze = (att_patterns){0};
+    return s;
+}
+
+att_status att_model_add_folder(att_model *m, const char *names, const char *folder)
+{
+    const att_status s = att_checkpoint_add(m->checkpoint, names, folder);
+    if (!s)
+        m->progress.all = att_checkpoint_numbers(m->checkpoint);
     return s;
 }
 

@@ -46,6 +46,14 @@ typedef struct att_model_change {
     uint64_t seed;
 } att_model_change;
 
+/* Layers that a model has besides those of its kind, as the Dense modules of a sentence model. build is called after
+ * the kind's: it calls att_model_add_folder, and makes layers with m->params. */
+typedef struct att_model_extension {
+    att_status (*build)(att_model *m, void *user);
+    void *user;
+    const char *names; /* what all names of their parameters begin with: "module." */
+} att_model_extension;
+
 struct att_model {
     const att_model_kind *kind;
     att_ctx *ctx;
@@ -54,10 +62,11 @@ struct att_model {
     att_patterns freeze;       /* of a model for training; during opening */
     const char
         *unquantized; /* by configure: "recurrent layers", which have no products of quantized weights; or NULL */
-    att_model_weights weights;      /* their bytes */
-    att_progress progress;          /* of opening */
-    uint64_t seed;                  /* of a new model, or of fresh parameters */
-    const att_model_change *change; /* during opening, or NULL */
+    att_model_weights weights;            /* their bytes */
+    att_progress progress;                /* of opening */
+    uint64_t seed;                        /* of a new model, or of fresh parameters */
+    const att_model_change *change;       /* during opening, or NULL */
+    const att_model_extension *extension; /* or NULL */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
@@ -86,6 +95,14 @@ att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const a
 /* Opens a model for training and makes the change. */
 att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                   const att_trainable_options *options, const att_model_change *change, void *out);
+/* Opens a model that is a part of `outer` in the same way as outer: with its options, or for training with its
+ * patterns. outer has called att_file_source_begin. extension, which must outlive the model, or NULL. Whoever opens
+ * outer does what options.prepare asks for. */
+att_status att_model_open_inside(const att_model *outer, const att_model_kind *kind, const char *folder,
+                                 const att_model_extension *extension, void *out);
+/* Adds a folder during the build of an extension: parameters whose names begin with `names` are those of
+ * FOLDER/model.safetensors, whose names follow that. */
+att_status att_model_add_folder(att_model *m, const char *names, const char *folder);
 /* Makes a new model for training, randomly initialized. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: the struct, or NULL. */
@@ -114,10 +131,11 @@ att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, 
 const att_nn_params *att_model_params(const att_model *m);
 /* Sets the name and layout of a parameter in a file. */
 typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);
-/* Writes FOLDER/model.safetensors, and n further tensors. naming NULL: by the kind's names, or else ours. dtype 0: f32.
- * (write_weights.c)
- */
+/* Writes FOLDER/model.safetensors, and n further tensors; without the layers of an extension. naming NULL: by the
+ * kind's names, or else ours. dtype 0: f32. (write_weights.c) */
 att_status att_model_write(const att_model *m, const char *folder, att_dtype dtype, att_parameter_naming naming,
                            int64_t n, const char *const *names, const att_tensor *tensors);
+/* Writes FOLDER/model.safetensors with the parameters of an extension whose names begin with `names`, without that. */
+att_status att_model_write_part(const att_model *m, const char *folder, att_dtype dtype, const char *names);
 
 #endif

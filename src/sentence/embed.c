@@ -25,8 +25,11 @@ typedef struct embed_call {
     const char *const *texts; /* [n], or NULL: ids are given */
     const size_t *bytes;
     att_embed_options options;
-    bool every_token; /* out has a vector of each token, not of each text; ids are given */
-    float *out;       /* [n, dim], or [options.offsets[n], dim] */
+    const char *prompt;    /* text before each text */
+    int64_t prompt_tokens; /* its tokens, where modules leave these out; else 0 */
+    bool every_token;      /* out has a vector of each token, not of each text; ids are given */
+    int64_t dim;           /* of a row of out */
+    float *out;            /* [n, dim], or [options.offsets[n], dim] */
 
     att_progress progress; /* in texts; reported by `caller` alone */
     pthread_t caller;
@@ -52,8 +55,8 @@ static att_status read_tokens(embed_call *c)
     att_status s = ATT_OK;
     att_ctx *ctx = c->m->model.ctx;
     if (c->texts)
-        s = att_tokenize_batch(c->m->tokenizer, c->count, c->texts + c->first, c->bytes ? c->bytes + c->first : NULL,
-                               ATT_OPTIONS(att_tokenize_options, .max_tokens = c->m->modules.max_tokens), c->tokens);
+        s = att_sentence_tokenize(c->m, c->count, c->texts + c->first, c->bytes ? c->bytes + c->first : NULL, c->prompt,
+                                  c->tokens);
     if (s && c->first > 0)
         s = att_fail(ctx, s, "%s: of the texts from %lld on: %s", c->name, (long long)c->first, att_error(ctx));
     for (int64_t i = 0; !s && i < c->count; i++) {
@@ -131,10 +134,11 @@ static int64_t *gather(const embed_call *c, const int64_t *order, int64_t n, int
     return offsets;
 }
 
-static att_var *apply(att_tape *t, const embed_call *c, const int32_t *ids, const int64_t *offsets, int64_t n)
+static att_var *apply(att_tape *t, const embed_call *c, const att_texts *x)
 {
-    att_var *x = att_encoder_apply(t, c->m->encoder, ids, offsets, n, NULL);
-    return c->every_token ? x : att_sentence_pool(t, c->m, x, offsets, n);
+    const att_backbone *b = &c->m->backbone;
+    return c->every_token ? att_modules_apply_to_tokens(t, &c->m->modules, x, b->kind->tokens(t, b, x, NULL))
+                          : att_sentence_truncate(t, c->m, att_sentence_apply(t, c->m, x, NULL), c->dim);
 }
 
 /* Computes the texts order [n] of the block. */
@@ -147,9 +151,10 @@ static att_status embed_batch(const embed_call *c, const int64_t *order, int64_t
         return ATT_ERR_MEMORY;
     att_status s = att_sentence_acquire_tape(c->m, &t);
     if (!s) {
+        const att_texts x = {.ids = ids, .offsets = offsets, .n = n, .prompt = c->prompt_tokens};
+        const int64_t dim = c->dim;
         att_tensor y;
-        s = att_var_value(t, apply(t, c, ids, offsets, n), &y);
-        const int64_t dim = c->m->info.hidden;
+        s = att_var_value(t, apply(t, c, &x), &y);
         for (int64_t i = 0; !s && i < n; i++) {
             const int64_t text = c->first + order[i], rows = c->every_token ? offsets[i + 1] - offsets[i] : 1;
             memcpy(c->out + (c->every_token ? c->options.offsets[text] : text) * dim,
@@ -213,11 +218,38 @@ static att_status check_ids(const embed_call *c)
     s = s || o->offsets[c->n] == 0 ? s : att_require(c->name, ATT_NAMED({"options.ids", o->ids}));
     for (int64_t i = 0; !s && i < c->n; i++) {
         const int64_t count = o->offsets[i + 1] - o->offsets[i];
-        if (count < 1 || count > c->m->modules.max_tokens)
+        if (count < 1 || count > c->m->max_tokens)
             s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not 1 to %lld", offsets, (long long)i,
-                         (long long)count, (long long)c->m->modules.max_tokens);
+                         (long long)count, (long long)c->m->max_tokens);
     }
-    return s ? s : att_check_ids(ctx, ids, o->ids, 0, o->offsets[c->n], c->m->info.vocabulary);
+    return s ? s : att_check_ids(ctx, ids, o->ids, 0, o->offsets[c->n], c->m->backbone.info.vocabulary);
+}
+
+/* Finds the prompt of the texts; ids have none. */
+static att_status read_prompt(embed_call *c)
+{
+    const att_embed_options *o = &c->options;
+    const bool ids = o->ids || o->offsets;
+    c->prompt = "";
+    if (ids && (o->prompt || o->prompt_name))
+        return att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "%s: options.ids and options.%s are both given", c->name,
+                        o->prompt ? "prompt" : "prompt_name");
+    att_status s = ids ? ATT_OK : att_sentence_choose_prompt(c->m, c->name, o->prompt, o->prompt_name, &c->prompt);
+    return s ? s : att_sentence_prompt_tokens(c->m, c->prompt, &c->prompt_tokens);
+}
+
+static att_status read_dims(embed_call *c)
+{
+    const int64_t dims = c->options.dims, full = c->m->modules.dim;
+    att_ctx *ctx = c->m->model.ctx;
+    c->dim = c->every_token ? c->m->modules.token_dim : dims ? dims : c->m->dim;
+    if (c->every_token && dims != 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: options.dims is %lld, but vectors of tokens are not truncated",
+                        c->name, (long long)dims);
+    if (dims < 0 || dims > full)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: options.dims is %lld, but embeddings have 1 to %lld numbers",
+                        c->name, (long long)dims, (long long)full);
+    return ATT_OK;
 }
 
 /* Sets the options of a call and checks what it embeds. */
@@ -229,12 +261,14 @@ static att_status begin(embed_call *c, const att_embed_options *options)
     att_status s = att_options_read(o, sizeof *o, options, "att_embed_options");
     if (!s && c->n < 0)
         s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: n is %lld, less than 0", c->name, (long long)c->n);
+    s = s ? s : read_dims(c);
     if (s)
         return s;
     snprintf(texts, sizeof texts, "%s: texts", c->name);
     c->progress = (att_progress){.ctx = ctx, .call = c->name, .report = o->progress, .user = o->user, .all = c->n};
     c->caller = pthread_self();
-    return o->ids || o->offsets ? check_ids(c) : att_check_texts(ctx, texts, c->texts, c->n);
+    s = o->ids || o->offsets ? check_ids(c) : att_check_texts(ctx, texts, c->texts, c->n);
+    return s ? s : read_prompt(c);
 }
 
 static att_status for_each_block(embed_call *c, att_status (*run)(embed_call *c))
@@ -270,7 +304,7 @@ att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *cons
     att_status s = begin(&c, options);
     s = s || n == 0 ? s : att_require(__func__, ATT_NAMED({"out", out}));
     s = s ? s : embed_all(&c);
-    return s ? s : att_check_finite(m->model.ctx, "the numbers of the vector of text", n, m->info.hidden, out);
+    return s ? s : att_check_finite(m->model.ctx, "the numbers of the vector of text", n, c.dim, out);
 }
 
 /* Appends the block's tokens to those of the result. */
@@ -292,7 +326,7 @@ static att_status append_tokens(embed_call *c)
 static att_status embed_tokens(embed_call *c, att_token_embeddings *y)
 {
     att_ctx *ctx = c->m->model.ctx;
-    const int64_t dim = c->m->info.hidden;
+    const int64_t dim = c->dim;
     y->offsets = att_calloc(ctx, (size_t)c->n + 1, sizeof *y->offsets);
     if (!y->offsets)
         return ATT_ERR_MEMORY;
@@ -306,7 +340,6 @@ static att_status embed_tokens(embed_call *c, att_token_embeddings *y)
         return ATT_ERR_MEMORY;
     c->texts = NULL;
     c->options = (att_embed_options){.ids = y->ids, .offsets = y->offsets};
-    c->every_token = true;
     c->out = y->vectors;
     s = embed_all(c);
     return s ? s : att_check_finite(ctx, "the numbers of the vector of token", count, dim, y->vectors);
@@ -319,7 +352,7 @@ att_status att_sentence_embed_tokens(const att_sentence *m, int64_t n, const cha
         *out = (att_token_embeddings){0};
     if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    embed_call c = {.name = __func__, .m = m, .n = n, .texts = texts, .bytes = bytes};
+    embed_call c = {.name = __func__, .m = m, .n = n, .texts = texts, .bytes = bytes, .every_token = true};
     att_status s = begin(&c, options);
     s = s ? s : embed_tokens(&c, out);
     if (s)

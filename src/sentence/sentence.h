@@ -3,18 +3,20 @@
 #define ATT_SENTENCE_SENTENCE_H
 
 #include "model/model.h"
-#include "sentence/sentence_config.h"
-#include "stack/encoder.h"
+#include "sentence/modules.h"
+#include "sentence/prompts.h"
 
 #include <pthread.h>
 
 enum { ATT_MAX_IDLE_TAPES = 16 };
 struct att_sentence {
-    att_model model; /* parameters are those of the encoder */
+    att_model model; /* parameters are those of the backbone's model */
     att_modules modules;
-    att_tokenizer *tokenizer;
-    att_encoder *encoder;
-    att_encoder_info info;
+    att_prompts prompts;
+    att_model_extension extension; /* modules, of the backbone's model */
+    att_backbone backbone;
+    int64_t max_tokens;   /* of a text */
+    int64_t dim;          /* of an embedding, truncated by "truncate_dim" */
     pthread_mutex_t lock; /* protects the free list of tapes, which keep their memory between calls */
     att_tape *idle[ATT_MAX_IDLE_TAPES];
     int n_idle;
@@ -23,7 +25,23 @@ struct att_sentence {
 /* A tape of the free list, or a new one; released, it is reset. */
 att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out);
 void att_sentence_release_tape(const att_sentence *m, att_tape *t);
-/* The vectors of n texts: hidden states x [offsets[n], hidden], offsets [n + 1] -> [n, hidden] */
-att_var *att_sentence_pool(att_tape *t, const att_sentence *m, att_var *x, const int64_t *offsets, int64_t n);
+
+/* Tokenizes texts [n], whose lengths are bytes [n] or NULL, after a prompt -> out [n]; truncated to max_tokens. After
+ * an error all are empty. */
+att_status att_sentence_tokenize(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                 const char *prompt, att_tokens *out);
+/* Counts the tokens of a prompt that no Pooling is to have, with special ones before it; 0: all pool them. */
+att_status att_sentence_prompt_tokens(const att_sentence *m, const char *prompt, int64_t *count);
+/* The text of a prompt: `prompt` itself, or that of this name, or, if both are NULL, of the default one. Errors: both
+ * are given; no such name. `caller` is for messages. */
+att_status att_sentence_choose_prompt(const att_sentence *m, const char *caller, const char *prompt, const char *name,
+                                      const char **text);
+
+/* The vectors of texts -> [n, m->modules.dim], not truncated. dropout or NULL. */
+att_var *att_sentence_apply(att_tape *t, const att_sentence *m, const att_texts *texts,
+                            const att_backbone_dropout *dropout);
+/* Truncates vectors x [n, m->modules.dim] -> [n, dims]: cut to their first numbers, and normalized if the model's are.
+ */
+att_var *att_sentence_truncate(att_tape *t, const att_sentence *m, att_var *x, int64_t dims);
 
 #endif

@@ -2,57 +2,97 @@
 #include "model/trace_tokens.h"
 #include "sentence/sentence.h"
 
+#include <string.h>
+
 typedef struct traced {
     const att_sentence *m;
     const int32_t *ids;
-    int64_t n;
+    int64_t n, prompt;
 } traced;
 
 static att_var *apply(const void *self, att_tape *t)
 {
-    const traced *x = self;
-    return att_encoder_apply(t, x->m->encoder, x->ids, (const int64_t[]){0, x->n}, 1, NULL);
+    const traced *of = self;
+    const att_texts texts = {.ids = of->ids, .offsets = (const int64_t[]){0, of->n}, .n = 1};
+    return of->m->backbone.kind->tokens(t, &of->m->backbone, &texts, NULL);
 }
 
 static att_var *embed(const void *self, att_tape *t, att_var *x)
 {
     const traced *of = self;
-    return att_sentence_pool(t, of->m, x, (const int64_t[]){0, of->n}, 1);
+    const att_texts texts = {.offsets = (const int64_t[]){0, of->n}, .n = 1, .prompt = of->prompt};
+    return att_sentence_truncate(t, of->m, att_modules_apply(t, &of->m->modules, &texts, x, NULL), of->m->dim);
 }
 
-att_status att_sentence_trace(const att_sentence *m, const char *text, size_t bytes, const att_trace_options *options,
-                              att_trace **out)
+/* A text after a prompt */
+static att_status join(att_ctx *ctx, const char *prompt, att_trace_text *text, char **joined)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    const att_trace_text of = {.ctx = m->model.ctx,
-                               .caller = __func__,
-                               .tokenizer = m->tokenizer,
-                               .text = text,
-                               .bytes = bytes,
-                               .max_tokens = m->modules.max_tokens,
-                               .truncates = true};
+    const size_t before = strlen(prompt);
+    *joined = NULL;
+    if (!text->text || before == 0)
+        return ATT_OK;
+    *joined = att_alloc(ctx, before + text->bytes + 1, 1);
+    if (!*joined)
+        return ATT_ERR_MEMORY;
+    memcpy(*joined, prompt, before);
+    memcpy(*joined + before, text->text, text->bytes);
+    text->text = *joined;
+    text->bytes += before;
+    return ATT_OK;
+}
+
+/* Makes the trace of the text, or of options.ids. */
+static att_status trace(const att_sentence *m, const char *caller, const att_trace_text *text, int64_t prompt,
+                        const att_trace_options *options, att_trace **out)
+{
     att_tokens tokens;
-    att_status s = att_trace_tokenize(&of, options, &tokens);
+    att_status s = att_trace_tokenize(text, options, &tokens);
     if (s)
         return s;
-    const traced self = {m, tokens.ids, tokens.count};
+    const traced self = {m, tokens.ids, tokens.count, text->text ? prompt : 0};
+    const att_trace_part part = m->backbone.kind->trace(&m->backbone, tokens.count);
     const att_trace_pass pass = {.ctx = m->model.ctx,
-                                 .caller = __func__,
-                                 .part = {att_encoder_trace_part(m->encoder, tokens.count)},
+                                 .caller = caller,
+                                 .part = {part},
                                  .parts = 1,
                                  .info = {.source = tokens.count,
                                           .source_ids = tokens.ids,
                                           .truncated = tokens.truncated,
                                           .output_rows = 1,
-                                          .outputs = m->info.hidden},
+                                          .outputs = m->dim},
                                  .apply = apply,
                                  .output = embed,
-                                 .output_side = ATT_TRACE_SIDE_ENCODER,
+                                 .output_side = part.side,
                                  .whole = true};
     s = att_trace_make(&pass, &self, sizeof self, options, out);
     att_tokens_free(m->model.ctx, &tokens);
+    return s;
+}
+
+att_status att_sentence_trace(const att_sentence *m, const char *text, size_t bytes, const char *prompt,
+                              const att_trace_options *options, att_trace **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_trace_text of = {.ctx = m->model.ctx,
+                         .caller = __func__,
+                         .tokenizer = m->backbone.tokenizer,
+                         .text = text,
+                         .bytes = bytes,
+                         .max_tokens = m->max_tokens,
+                         .truncates = true};
+    char *joined = NULL;
+    int64_t tokens;
+    if (!m->backbone.kind->trace)
+        return att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED, "%s: the model has no attention", __func__);
+    if (prompt && !text)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "%s: prompt is given, but text is NULL", __func__);
+    att_status s = att_sentence_choose_prompt(m, __func__, prompt, NULL, &prompt);
+    s = s ? s : att_sentence_prompt_tokens(m, prompt, &tokens);
+    s = s ? s : join(m->model.ctx, prompt, &of, &joined);
+    s = s ? s : trace(m, __func__, &of, tokens, options, out);
+    att_free(m->model.ctx, joined);
     return s;
 }

@@ -28,6 +28,7 @@ typedef struct sentence_data {
     uint32_t *first;               /* [n + 1]: of each batch, in order; NULL: all have options.batch rows */
     att_distinct_batches distinct; /* of the ranking loss */
     int64_t truncated;             /* rows with a truncated text */
+    int64_t longest;               /* tokens of a text */
     uint64_t start, texts;         /* checksums of the initial weights and of the data */
     /* The current batch: its first texts, then its second ones, ... */
     int32_t *ids;
@@ -47,13 +48,12 @@ static size_t text_bytes(const att_sentence_training_options *o, int64_t i)
 static att_status read_texts(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
-    const int64_t max = t->model->modules.max_tokens;
-    const att_status e = att_tokenize_batch(t->model->tokenizer, o->pairs * o->columns, o->texts, o->bytes,
-                                            ATT_OPTIONS(att_tokenize_options, .max_tokens = max), t->tokens);
+    const att_status e = att_sentence_tokenize(t->model, o->pairs * o->columns, o->texts, o->bytes, "", t->tokens);
     for (int64_t i = 0; !e && i < o->pairs; i++) {
         bool truncated = false;
         for (int64_t k = i * o->columns; k < (i + 1) * o->columns; k++) {
             t->texts = att_fnv64_words(t->texts, t->tokens[k].ids, t->tokens[k].count);
+            t->longest = att_max(t->longest, t->tokens[k].count);
             truncated |= t->tokens[k].truncated;
         }
         t->truncated += truncated;
@@ -93,7 +93,6 @@ static att_status allocate(sentence_data *t)
     t->label = array(t, labeled, n, sizeof *t->label, &ok);
     t->order = array(t, true, n, sizeof *t->order, &ok);
     t->first = array(t, ranking, n + 1, sizeof *t->first, &ok);
-    t->ids = array(t, true, texts * t->model->modules.max_tokens, sizeof *t->ids, &ok);
     t->offsets = array(t, true, texts + 1, sizeof *t->offsets, &ok);
     t->sequence_ids = array(t, true, texts, sizeof *t->sequence_ids, &ok);
     t->target = array(t, scored, batch, sizeof *t->target, &ok);
@@ -135,17 +134,21 @@ static att_status make_classifier(sentence_data *t)
     att_status e = att_nn_params_new(t->base.ctx, &c, &t->head);
     if (e)
         return e;
-    t->loss.classifier = att_nn_linear_new(t->head, "classifier", 3 * t->model->info.hidden, t->options.classes, NULL);
+    t->loss.classifier = att_nn_linear_new(t->head, "classifier", 3 * t->model->modules.dim, t->options.classes, NULL);
     return att_nn_params_status(t->head);
 }
 
 static att_status prepare(sentence_data *t)
 {
     att_status e = allocate(t);
-    t->start = att_model_checksum(t->start, &t->model->encoder->model);
+    t->start = att_model_checksum(t->start, t->model->backbone.model);
     e = e ? e : read_texts(t);
-    if (!e)
+    if (!e) {
+        bool ok = true;
         read_targets(t);
+        t->ids = array(t, true, t->options.columns * t->options.batch * att_max(t->longest, 1), sizeof *t->ids, &ok);
+        e = ok ? ATT_OK : ATT_ERR_MEMORY;
+    }
     if (!e && t->options.loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING)
         e = prepare_ranking(t);
     if (!e && t->options.loss == ATT_SENTENCE_LOSS_SOFTMAX)
@@ -191,7 +194,7 @@ static void free_data(void *self)
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     const sentence_data *t = self;
-    const att_nn_params *p = att_encoder_params(t->model->encoder);
+    const att_nn_params *p = att_sentence_params(t->model);
     const int64_t n = att_nn_params_count(p);
     return i < n || !t->head ? att_nn_params_at(p, i, name) : att_nn_params_at(t->head, i - n, name);
 }
@@ -230,18 +233,17 @@ static int64_t rows(const void *self, int64_t batch) { return first_row(self, ba
 static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, att_training_part *sum)
 {
     sentence_data *t = self;
-    const att_modules *m = &t->model->modules;
     const int64_t n = rows->last - rows->first, texts = t->options.columns * n;
     gather(t, t->order + first_row(t, rows->batch) + rows->first, n);
     sum->targets += n;
     sum->examples += n;
     sum->sources += t->offsets[texts];
 
-    const att_encoder_options o = {
-        .size = sizeof o, .dropout = true, .seed = rows->seed, .sequence_ids = t->sequence_ids};
-    att_var *x = att_encoder_apply(tape, t->model->encoder, t->ids, t->offsets, texts, &o);
-    x = att_pool(tape, x, t->offsets, texts, m->pooling);
-    x = m->normalized || att_sentence_loss_is_cosine(&t->loss) ? att_normalize(tape, x, 1e-12f) : x;
+    const att_texts batch = {.ids = t->ids, .offsets = t->offsets, .n = texts};
+    const att_backbone_dropout dropout = {.seed = rows->seed, .sequence_ids = t->sequence_ids};
+    att_var *x = att_sentence_apply(tape, t->model, &batch, &dropout);
+    if (!t->model->modules.normalized && att_sentence_loss_is_cosine(&t->loss))
+        x = att_normalize(tape, x, 1e-12f);
     const att_sentence_batch b = {.x = x,
                                   .n = n,
                                   .columns = t->options.columns,
@@ -286,7 +288,7 @@ static void describe(const void *self, att_training_info *info)
     const sentence_data *t = self;
     info->examples = t->options.pairs;
     info->truncated = t->truncated;
-    info->vocabulary = att_tokenizer_size(t->model->tokenizer);
+    info->vocabulary = att_tokenizer_size(t->model->backbone.tokenizer);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)

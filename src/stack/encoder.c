@@ -33,6 +33,14 @@ att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, const
     return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, options, out);
 }
 
+att_status att_encoder_open_inside(const att_model *outer, const char *folder, const att_model_extension *extension,
+                                   att_encoder **out)
+{
+    const att_model_kind *kind = att_encoder_kinds[0];
+    const att_status s = att_model_kind_find(outer->ctx, outer->progress.call, folder, att_encoder_kinds, &kind, out);
+    return s ? s : att_model_open_inside(outer, kind, folder, extension, out);
+}
+
 void att_encoder_free(att_encoder *m) { att_model_free(m); }
 
 att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info)

@@ -44,6 +44,9 @@ static inline int64_t att_encoder_positions(const att_encoder *m)
 {
     return m->info.first_position + m->info.max_positions;
 }
+/* Opens an encoder that is a part of `outer`: see att_model_open_inside. */
+att_status att_encoder_open_inside(const att_model *outer, const char *folder, const att_model_extension *extension,
+                                   att_encoder **out);
 
 /* During build: info.layers layers of these settings, layer.0 and so on. */
 void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer);

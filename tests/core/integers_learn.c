@@ -109,15 +109,19 @@ static att_status rotary_dims(fixture *f, int64_t n)
 }
 static att_status pool_n(fixture *f, int64_t n)
 {
-    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, n, ATT_POOLING_MEAN));
+    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, n, ATT_POOLING_MEAN, 0));
 }
 static att_status pool_kind(fixture *f, int64_t n)
 {
-    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, 1, (att_pooling)as_int(n)));
+    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, 1, (att_pooling)as_int(n), 0));
 }
 static att_status pool_offset(fixture *f, int64_t n)
 {
-    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, n, ROWS}, 2, ATT_POOLING_MAX));
+    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, n, ROWS}, 2, ATT_POOLING_MAX, 0));
+}
+static att_status pool_skip(fixture *f, int64_t n)
+{
+    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, 1, ATT_POOLING_LAST, n));
 }
 static att_status gru(fixture *f, const int64_t *offsets, int64_t n)
 {
@@ -354,8 +358,9 @@ static const number numbers[] = {
     NUMBER(dropout_start, 0, INT64_MAX - ROWS, 0),
     NUMBER(rotary_dims, 0, COLUMNS, 0),
     NUMBER(pool_n, 1, 1, ARRAY),
-    NUMBER(pool_kind, ATT_POOLING_MEAN, ATT_POOLING_MAX, 0),
+    NUMBER(pool_kind, ATT_POOLING_MEAN, ATT_POOLING_LAST, 0),
     NUMBER(pool_offset, 0, ROWS, 0),
+    NUMBER(pool_skip, 0, INT64_MAX, 0),
     NUMBER(gru_n, 1, 1, ARRAY),
     NUMBER(gru_offset, 0, ROWS, 0),
     NUMBER(entropy_target, INT64_MIN, COLUMNS - 1, 0),

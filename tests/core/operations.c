@@ -175,9 +175,9 @@ static void pooling_takes_mean_first_or_largest_and_zero_of_nothing(void **state
     float *x = check_numbers(TOKENS * F, 1);
     att_tape *t = new_tape(ctx);
     att_var *in = input(t, x, ATT_DIMS(TOKENS, F));
-    const float *mean = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_MEAN));
-    const float *first = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_CLS));
-    const float *top = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_MAX));
+    const float *mean = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_MEAN, 0));
+    const float *first = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_CLS, 0));
+    const float *top = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_MAX, 0));
     for (int s = 0; s < N; s++)
         for (int j = 0; j < F; j++) {
             const int64_t n = offsets[s + 1] - offsets[s];

@@ -78,7 +78,7 @@ static att_var *network_apply(att_tape *t, const network *n)
     x = att_activate(t, att_rms_norm(t, x, n->p[4], 1e-5f), ATT_ACTIVATION_SILU);
     x = att_dropout(t, x, att_mul(t, x, x), 0.1f, 9, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2),
                     sequence_ids);
-    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, offsets, 2, ATT_POOLING_MEAN), 1e-12f));
+    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, offsets, 2, ATT_POOLING_MEAN, 0), 1e-12f));
     memset(ids, 0xff, sizeof ids);
     memset(offsets, 0xff, sizeof offsets);
     memset(sequence_ids, 0xff, sizeof sequence_ids);

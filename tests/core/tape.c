@@ -233,10 +233,10 @@ static void each_operation_names_what_does_not_fit(void **state)
     FRESH;
     assert_error(t, att_merge_heads(t, x3), ATT_ERR_SHAPE, "merge_heads: x is [2, 3], not [tokens, heads, dim]");
     FRESH;
-    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 3}, 1, ATT_POOLING_MEAN), ATT_ERR_SHAPE,
+    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 3}, 1, ATT_POOLING_MEAN, 0), ATT_ERR_SHAPE,
                  "pool: offsets go from 0 to 3 but x is [2, 3]");
     FRESH;
-    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 2, 1, 2}, 3, ATT_POOLING_MEAN), ATT_ERR_ARGUMENT,
+    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 2, 1, 2}, 3, ATT_POOLING_MEAN, 0), ATT_ERR_ARGUMENT,
                  "pool: offsets[1] = 2 is above offsets[2] = 1");
     FRESH;
     assert_error(t, att_attend(t, NULL, cube, cube, cube, NULL, NULL), ATT_ERR_ARGUMENT, "attend: plan is NULL");
@@ -425,7 +425,7 @@ static att_status network_run(att_tape *t, const network *n, float *y)
     h = att_linear(t, x, n->p[1], n->p[3], ATT_ACTIVATION_GELU_ERF, NULL);
     x = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_ACTIVATION_IDENTITY, x));
     x = att_activate(t, att_layer_norm(t, x, n->p[4], n->p[4], 1e-5f), ATT_ACTIVATION_TANH);
-    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, two, 2, ATT_POOLING_MEAN), 1e-12f));
+    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, two, 2, ATT_POOLING_MEAN, 0), 1e-12f));
     att_tensor v;
     const att_status status = att_var_value(t, x, &v);
     if (!status)

@@ -33,4 +33,5 @@ def main():
     (pathlib.Path(__file__).parent / "token_embeddings.txt").write_text("\n".join(lines) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

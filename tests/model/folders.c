@@ -360,7 +360,8 @@ static void check_plain(const json_t *line, const char *text)
     encode(&f, &info, y);
     assert_true(info.plain);
     assert_false(info.normalized);
-    assert_int_equal(info.pooling, ATT_POOLING_MEAN);
+    assert_int_equal(info.poolings, 1);
+    assert_int_equal(info.pooling[0], ATT_POOLING_MEAN);
     assert_int_equal(info.max_tokens, 14);
     for (int i = 0; i < SENTENCES * TINY_HIDDEN; i++)
         expect_near((double)y[i],

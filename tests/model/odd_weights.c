@@ -259,7 +259,7 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     assert_int_equal(att_sentence_open(ctx, f.path, NULL, &sentence), ATT_OK);
     check_damaged(att_sentence_embed(sentence, 2, (const char *[]){"a", "b"}, NULL, NULL, out),
                   "the numbers of the vector of text 0");
-    assert_int_equal(att_sentence_trace(sentence, "a", 1, NULL, &trace), ATT_OK);
+    assert_int_equal(att_sentence_trace(sentence, "a", 1, NULL, NULL, &trace), ATT_OK);
     check_damaged(att_trace_weights(trace, 0, 0, 0, 3, weight), "the attention weights of token 0");
     check_damaged(att_trace_weights(trace, 1, -1, 2, 1, weight), "the attention weights of token 2");
     att_trace_pair pair = {.size = sizeof pair};

@@ -57,7 +57,7 @@ static att_transformer_info transformer(const att_encoder_decoder *m)
 
 static att_var *sentence(att_tape *t, const void *m, heard *h)
 {
-    const att_encoder *e = ((const att_sentence *)m)->encoder;
+    const att_encoder *e = att_sentence_encoder(m);
     att_encoder_info i = {.size = sizeof i};
     captioner_need(att_encoder_describe(e, &i));
     expect_layers(h, "encoder", i.layers, false, 7, i.hidden);

@@ -131,6 +131,15 @@ static att_status open_beams(const char *folder)
     "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"                                       \
     " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},"                                  \
     " {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]"
+#define MODULES_WITH(module)                                                                                           \
+    "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"                                       \
+    " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},"                                  \
+    " {\"path\": \"2\", \"type\": \"sentence_transformers.models." module "\"}]"
+#define SENTENCE_WITH(module)                                                                                          \
+    {"config.json", BERT}, {"modules.json", MODULES_WITH(module)},                                                     \
+    {                                                                                                                  \
+        "1_Pooling/config.json", "{\"embedding_dimension\": 12}"                                                       \
+    }
 #define SENTENCE                                                                                                       \
     {"config.json", BERT}, {"modules.json", MODULES}, { "1_Pooling/config.json", "{\"embedding_dimension\": 12}" }
 #define WORDS "\"vocab\": {\"[UNK]\": 0, \"[PAD]\": 1, \"a\": 2}"
@@ -193,6 +202,11 @@ static const subject subjects[] = {
     {"Transformer", open_sentence, "", {{"sentence_bert_config.json", "{}"}, SENTENCE}},
     {"Pooling", open_sentence, "", {{"1_Pooling/config.json", "{\"word_embedding_dimension\": 12}"}, SENTENCE}},
     {"Normalize", open_sentence, "", {{"2_Normalize/config.json", "{}"}, SENTENCE}},
+    {"Dense",
+     open_sentence,
+     "",
+     {{"2/config.json", "{\"in_features\": 12, \"out_features\": 3}"}, SENTENCE_WITH("Dense")}},
+    {"LayerNorm", open_sentence, "", {{"2/config.json", "{\"dimension\": 12}"}, SENTENCE_WITH("LayerNorm")}},
     {"BertTokenizer",
      open_tokenizer,
      "",

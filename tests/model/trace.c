@@ -140,7 +140,7 @@ static void the_output_of_a_sentence_model_is_its_embedding_bit_by_bit(void **st
     static const char *const text = "ab c";
     float embedding[TINY_HIDDEN], output[TINY_HIDDEN];
     att_trace *t;
-    need(att_sentence_trace(sentence, text, 4, NULL, &t));
+    need(att_sentence_trace(sentence, text, 4, NULL, NULL, &t));
     need(att_sentence_embed(sentence, 1, &text, NULL, NULL, embedding));
     need(att_trace_output(t, -1, 0, 1, output));
     assert_memory_equal(output, embedding, sizeof output);
@@ -154,12 +154,12 @@ static void the_output_of_a_sentence_model_is_its_embedding_bit_by_bit(void **st
     assert_int_equal(info.outputs, TINY_HIDDEN);
     assert_false(info.truncated);
     att_trace *same;
-    need(att_sentence_trace(sentence, NULL, 0, OPTIONS(.ids = info.source_ids, .n_ids = 5), &same));
+    need(att_sentence_trace(sentence, NULL, 0, NULL, OPTIONS(.ids = info.source_ids, .n_ids = 5), &same));
     need(att_trace_output(same, -1, 0, 1, output));
     assert_memory_equal(output, embedding, sizeof output);
     att_trace_free(same);
     att_trace_free(t);
-    need(att_sentence_trace(sentence, "a b c d e f g h i j k l m n", 27, NULL, &t));
+    need(att_sentence_trace(sentence, "a b c d e f g h i j k l m n", 27, NULL, NULL, &t));
     assert_int_equal(info_of(t).source, 12);
     assert_true(info_of(t).truncated);
     att_trace_free(t);

@@ -51,11 +51,12 @@ static void texts_and_ids_that_a_model_does_not_have_are_refused(void **state)
     check_message(ctx, "att_encoder_trace: n is 0, not in [1, 16]");
     assert_int_equal(att_encoder_trace(bert, ids, 17, NULL, &t), ATT_ERR_ARGUMENT);
     assert_int_equal(att_encoder_trace(bert, bad, 2, NULL, &t), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_sentence_trace(sentence, NULL, 0, NULL, &t), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sentence_trace(sentence, NULL, 0, NULL, NULL, &t), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_sentence_trace: text is NULL, and so is options.ids");
-    assert_int_equal(att_sentence_trace(sentence, "a", 1, OPTIONS(.ids = ids, .n_ids = 3), &t), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sentence_trace(sentence, "a", 1, NULL, OPTIONS(.ids = ids, .n_ids = 3), &t), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_sentence_trace: text and options.ids are both given");
-    assert_int_equal(att_sentence_trace(sentence, NULL, 0, OPTIONS(.ids = ids, .n_ids = 13), &t), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sentence_trace(sentence, NULL, 0, NULL, OPTIONS(.ids = ids, .n_ids = 13), &t),
+                     ATT_ERR_ARGUMENT);
     check_message(ctx, "att_sentence_trace: options.n_ids is 13, not in [1, 12]");
     assert_int_equal(att_language_trace(llama, NULL, 0, OPTIONS(.ids = ids), &t), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_language_trace: options.n_ids is 0, not in [1, 32]");
@@ -120,8 +121,9 @@ static att_status everything(att_ctx *c, const char *path)
     att_trace_pair p = {.size = sizeof p};
     att_status s = att_sentence_open(c, path, NULL, &m);
     if (!s)
-        s = att_sentence_trace(
-            m, "ab c", 4, OPTIONS(.hidden = true, .hide = hidden_tokens, .n_hide = 2, .zero = &head, .n_zero = 1), &t);
+        s = att_sentence_trace(m, "c", 1, "ab ",
+                               OPTIONS(.hidden = true, .hide = hidden_tokens, .n_hide = 2, .zero = &head, .n_zero = 1),
+                               &t);
     s = s ? s : att_trace_weights(t, 1, -1, 0, 5, x);
     s = s ? s : att_trace_pooled(t, 1, 0, 3, 3, out, &scale);
     s = s ? s : att_trace_pair_of(t, 1, 0, 2, 2, &p);

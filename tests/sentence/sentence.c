@@ -76,7 +76,8 @@ static void minilm_gives_the_embeddings_of_sentence_transformers(void **state)
     assert_int_equal(info.max_tokens, 256);
     assert_int_equal(info.layers, 6);
     assert_int_equal(info.heads, 12);
-    assert_int_equal(info.pooling, ATT_POOLING_MEAN);
+    assert_int_equal(info.poolings, 1);
+    assert_int_equal(info.pooling[0], ATT_POOLING_MEAN);
     assert_true(info.normalized);
     att_sentence_free(m);
     free_golden(g);
@@ -148,11 +149,11 @@ static void pooling_and_normalization_follow_the_folder(void **state)
         encode(m, 1, (const char *[]){"a B c"}, y);
         att_tape_reset(t);
         att_var *x =
-            att_pool(t, att_encoder_apply(t, encoder, ids, offsets, 1, NULL), offsets, 1, settings[i / 2].kind);
+            att_pool(t, att_encoder_apply(t, encoder, ids, offsets, 1, NULL), offsets, 1, settings[i / 2].kind, 0);
         assert_int_equal(att_var_value(t, normalized ? att_normalize(t, x, 1e-12f) : x, &expected), ATT_OK);
         assert_memory_equal(y, expected.data, sizeof y);
         x = att_pool(t, att_encoder_apply(t, att_sentence_encoder(m), ids, offsets, 1, NULL), offsets, 1,
-                     settings[i / 2].kind);
+                     settings[i / 2].kind, 0);
         assert_int_equal(att_var_value(t, normalized ? att_normalize(t, x, 1e-12f) : x, &expected), ATT_OK);
         assert_memory_equal(y, expected.data, sizeof y);
         att_sentence_free(m);
@@ -214,7 +215,7 @@ static const struct {
 } wrong[] = {
     {"modules.json", "", ATT_ERR_FORMAT, "modules.json: line 1"},
     {"modules.json", "{}", ATT_ERR_FORMAT, "modules.json: is not a list"},
-    {"modules.json", DENSE, ATT_ERR_UNSUPPORTED, "modules.json: module 2 is \"sentence_transformers.models.Dense\""},
+    {"modules.json", DENSE, ATT_ERR_IO, "2_Dense/config.json: No such file"},
     {"modules.json", TRANSFORMER_AT("../other"), ATT_ERR_FORMAT,
      "\"path\" of module 0 is \"../other\", which is not in"},
     {"modules.json", TRANSFORMER_AT("a/.."), ATT_ERR_FORMAT, "is \"a/..\", which is not in the model's folder"},
@@ -225,26 +226,38 @@ static const struct {
     {"modules.json", "[{\"type\": \"evil.Transformer\"}, {}]", ATT_ERR_UNSUPPORTED, "\"evil.Transformer\""},
     {"1_Pooling/config.json", "{}", ATT_ERR_FORMAT, "1_Pooling/config.json: there is no \"word_embedding_dimension\""},
     {"1_Pooling/config.json", "{\"word_embedding_dimension\": 13}", ATT_ERR_FORMAT,
-     "for 13 features but hidden_size is 12"},
-    {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_lasttoken\": true}",
-     ATT_ERR_UNSUPPORTED,
-     "1_Pooling/config.json: \"pooling_mode_lasttoken\": pooling by \"lasttoken\" is not supported"},
-    {"1_Pooling/config.json",
-     "{\"word_embedding_dimension\": 12, \"pooling_mode_cls_token\": true, \"pooling_mode_max_tokens\": true}",
-     ATT_ERR_UNSUPPORTED, "\"pooling_mode_cls_token\" and \"pooling_mode_max_tokens\" are both true"},
-    {"1_Pooling/config.json", "{\"embedding_dimension\": 12, \"pooling_mode\": [\"cls\", \"mean\"]}",
-     ATT_ERR_UNSUPPORTED, "\"pooling_mode\""},
+     "1_Pooling/config.json: \"word_embedding_dimension\" is 13, but by"},
+    {"1_Pooling/config.json", "{\"word_embedding_dimension\": 13}", ATT_ERR_FORMAT,
+     "/config.json it is applied to 12 features"},
+    {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_lasttoken\": 3}", ATT_ERR_FORMAT,
+     "1_Pooling/config.json: \"pooling_mode_lasttoken\" is 3"},
     {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_median\": true}", ATT_ERR_UNSUPPORTED,
      "\"pooling_mode_median\" is not a setting that is known"},
-    {"2_Normalize/config.json", "{\"module_input_name\": \"token_embeddings\"}", ATT_ERR_UNSUPPORTED,
-     "\"module_input_name\" is \"token_embeddings\""},
+    {"2_Normalize/config.json", "{\"module_input_name\": \"pixels\"}", ATT_ERR_UNSUPPORTED,
+     "\"module_input_name\" is \"pixels\", which is not supported; one of sentence_embedding and token_embeddings"},
+    {"2_Normalize/config.json", "{\"module_output_name\": \"token_embeddings\"}", ATT_ERR_UNSUPPORTED,
+     "\"module_output_name\" is \"token_embeddings\""},
     {"sentence_bert_config.json", "{\"max_seq_length\": -5}", ATT_ERR_FORMAT,
      "sentence_bert_config.json: \"max_seq_length\" is -5, not in"},
     {"sentence_bert_config.json", "{\"max_seq_length\": \"many\"}", ATT_ERR_FORMAT, "\"many\", not a whole number"},
     {"sentence_bert_config.json", "{\"transformer_task\": \"fill-mask\"}", ATT_ERR_UNSUPPORTED, "\"fill-mask\""},
     {"sentence_bert_config.json", "{\"query_length\": 32}", ATT_ERR_UNSUPPORTED, "\"query_length\" is 32"},
-    {"config_sentence_transformers.json", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"query: \"}}",
-     ATT_ERR_UNSUPPORTED, "config_sentence_transformers.json: \"default_prompt_name\" is \"q\""},
+    {"sentence_bert_config.json",
+     "{\"modality_config\": {\"text\": {\"method\": \"forward\", \"method_output_name\": \"last_hidden_state\"}, "
+     "\"message\": {}}}",
+     ATT_ERR_UNSUPPORTED, "\"modality_config.message\""},
+    {"config_sentence_transformers.json", "{\"default_prompt_name\": \"q\", \"prompts\": {\"p\": \"query: \"}}",
+     ATT_ERR_FORMAT,
+     "config_sentence_transformers.json: \"default_prompt_name\" is \"q\", but the model's prompts are \"query\", "
+     "\"document\", \"p\""},
+    {"config_sentence_transformers.json", "{\"default_prompt_name\": 3}", ATT_ERR_FORMAT,
+     "\"default_prompt_name\" is 3"},
+    {"config_sentence_transformers.json", "{\"prompts\": [\"a\"]}", ATT_ERR_FORMAT,
+     "\"prompts\" is [\"a\"], not an object of names and texts"},
+    {"config_sentence_transformers.json", "{\"prompts\": {\"query\": 3}}", ATT_ERR_FORMAT, "\"prompts.query\" is 3"},
+    {"config_sentence_transformers.json", "{\"truncate_dim\": 0}", ATT_ERR_FORMAT, "\"truncate_dim\" is 0, not in"},
+    {"config_sentence_transformers.json", "{\"truncate_dim\": -3}", ATT_ERR_FORMAT, "\"truncate_dim\" is -3, not in"},
+    {"config_sentence_transformers.json", "{\"truncate_dim\": \"3\"}", ATT_ERR_FORMAT, "\"truncate_dim\" is \"3\""},
     {"config_sentence_transformers.json", "{\"similarity_fn_name\": \"maxsim\"}", ATT_ERR_UNSUPPORTED,
      "\"similarity_fn_name\" is \"maxsim\", which is not supported; one of cosine, dot, euclidean and manhattan"},
     {"config_sentence_transformers.json", "{\"similarity_fn_name\": 3}", ATT_ERR_FORMAT,
@@ -328,7 +341,7 @@ static att_status everything(const att_config *cfg, const char *folder, float y[
     if (!s)
         s = att_sentence_embed(m, 3, texts, NULL, NULL, y);
     if (!s)
-        s = att_sentence_trace(m, "abc", 3, NULL, &trace);
+        s = att_sentence_trace(m, "abc", 3, NULL, NULL, &trace);
     if (!s)
         s = att_trace_weights(trace, 1, 0, 0, 3, weights);
     att_trace_free(trace);

@@ -3,7 +3,7 @@
 // labels: trains
 #include "fixtures/check.h"
 #include "fixtures/golden_text.h"
-#include "fixtures/tiny_bert.h"
+#include "fixtures/tiny_modules.h"
 #include "attend_sentence.h"
 
 #include <math.h>
@@ -33,26 +33,25 @@ static int tear_down(void **state)
 
 /* ---- steps */
 
-static void learning_has_the_losses_of_pytorch(void **state)
+/* The folder learns with the losses of a line of similarity_steps.txt. */
+static void expect_losses(const test_folder *calm, const char *line)
 {
-    (void)state;
     enum { STEPS = 10 };
     /* PyTorch's own in float32 are off by 2e-6: steps of Adam, which divides by small gradients, let roundings grow */
     const double tolerance = 1e-4;
     double expected[STEPS];
-    const test_folder calm = tiny_sentence();
     static const char *const settings[][2] = {{"model_type", "\"bert\""},   {"vocab_size", "40"},
                                               {"hidden_size", "12"},        {"num_hidden_layers", "2"},
                                               {"num_attention_heads", "3"}, {"intermediate_size", "20"},
                                               {"hidden_act", "\"gelu\""},   {"max_position_embeddings", "16"},
                                               {"type_vocab_size", "2"},     {"layer_norm_eps", "1e-5"},
                                               {"hidden_dropout_prob", "0"}, {"attention_probs_dropout_prob", "0"}};
-    tiny_write_settings(&calm, "config.json", settings, sizeof settings / sizeof settings[0], NULL, NULL);
-    assert_int_equal(golden_line("tests/golden/similarity_steps.txt", "losses", expected, STEPS), STEPS);
+    tiny_write_settings(calm, "config.json", settings, sizeof settings / sizeof settings[0], NULL, NULL);
+    assert_int_equal(golden_line("tests/golden/similarity_steps.txt", line, expected, STEPS), STEPS);
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         att_sentence *m;
         att_training *t;
-        assert_int_equal(att_sentence_open_for_training(ctx, calm.path, NULL, &m), ATT_OK);
+        assert_int_equal(att_sentence_open_for_training(ctx, calm->path, NULL, &m), ATT_OK);
         const att_sentence_training_options o = {.size = sizeof o, .pairs = PAIRS, .texts = texts, .scores = scores};
         const att_training_options common = {.size = sizeof common,
                                              .weight_decay = 0.1,
@@ -72,6 +71,34 @@ static void learning_has_the_losses_of_pytorch(void **state)
         att_training_free(t);
         att_sentence_free(m);
     }
+}
+
+static void learning_has_the_losses_of_pytorch(void **state)
+{
+    (void)state;
+    const test_folder calm = tiny_sentence();
+    expect_losses(&calm, "losses");
+    folder_remove(&calm);
+}
+
+#define MODULE(path, class) "{\"path\": \"" path "\", \"type\": \"sentence_transformers.models." class "\"}"
+
+static void write_modules(const test_folder *f)
+{
+    folder_write(
+        f, "modules.json",
+        "[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") ", " MODULE("2_Dense", "Dense") ", " //
+        MODULE("3_LayerNorm", "LayerNorm") "]");
+    tiny_write_module(f, "2_Dense", "{\"in_features\": 12, \"out_features\": 7}", NULL);
+    tiny_write_module(f, "3_LayerNorm", "{\"dimension\": 7}", NULL);
+}
+
+static void modules_learn_with_the_losses_of_pytorch(void **state)
+{
+    (void)state;
+    const test_folder calm = tiny_sentence();
+    write_modules(&calm);
+    expect_losses(&calm, "modules");
     folder_remove(&calm);
 }
 
@@ -276,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learning_has_the_losses_of_pytorch),
+        cmocka_unit_test(modules_learn_with_the_losses_of_pytorch),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(the_folder_has_the_best_model_and_is_whole),
         cmocka_unit_test(what_cannot_be_trained_on_is_named),

@@ -16,7 +16,7 @@ static int read_text(attended *a)
 
 static att_status trace_sentence(const attended *a, const att_trace_options *o, att_trace **out)
 {
-    return att_sentence_trace(a->m.sentence.sentence, a->asked->argument, strlen(a->asked->argument), o, out);
+    return att_sentence_trace(a->m.sentence.sentence, a->asked->argument, strlen(a->asked->argument), NULL, o, out);
 }
 
 static const char *sentence_token(const attended *a, int32_t id)
