@@ -73,7 +73,7 @@ typedef struct att_vector_search_options {
     size_t size;
     int64_t k;          /* hits of a query; 0: 10 */
     int64_t multiplier; /* k times this number of rows are rescored; 0: 2 */
-    bool by_codes;      /* no row is rescored */
+    bool by_codes;      /* no row is rescored; float32 always is */
     bool cosine;        /* scores are divided by the lengths of query and vector; not those of bits, nor by_codes */
 } att_vector_search_options;
 

@@ -199,12 +199,20 @@ typedef struct att_int8_kernels {
     void (*bounds)(const att_int8_args *args);
 } att_int8_kernels;
 
-/* codes.c: one query with rows [n], numbers of a byte [dim <= ATT_MAX_CODES] or packed bits [bytes] -> out [n] */
+/* codes.c: queries with rows of codes, numbers of a byte or packed bits -> out [queries, rows] */
 enum { ATT_MAX_CODES = 1 << 15 }; /* a sum of products of this many bytes is within int32 */
+typedef struct att_codes_args {
+    int64_t queries, rows;
+    int64_t bytes; /* of a query and of a row, at most ATT_MAX_CODES */
+    const int8_t *q;
+    const uint8_t *codes;
+    bool is_signed; /* the rows are int8; else they are uint8, and the queries are uint8 less 128 */
+    int32_t *out;   /* queries are `stride` apart */
+    int64_t stride;
+} att_codes_args;
 typedef struct att_codes_kernels {
-    void (*products_signed)(int64_t n, int64_t dim, const int8_t *q, const int8_t *rows, int32_t *out);
-    void (*products_unsigned)(int64_t n, int64_t dim, const uint8_t *q, const uint8_t *rows, int32_t *out);
-    void (*hamming)(int64_t n, int64_t bytes, const uint8_t *q, const uint8_t *rows, int32_t *out);
+    void (*products)(const att_codes_args *args);
+    void (*hamming)(const att_codes_args *args); /* how many bits differ */
 } att_codes_kernels;
 
 /* attention.c: forward, queries are the columns of a tile, keys its rows */

@@ -14,6 +14,7 @@ enum {
     QUERIES = 64,       /* at a time */
     ROWS = 1 << 14,     /* whose scores are computed at a time, 4 MiB for all queries */
     TASK_ROWS = 1 << 9, /* of them by one task */
+    SMALL = 8,          /* queries of float32 that are multiplied one by one */
     K = 10,
     MULTIPLIER = 2
 };
@@ -39,43 +40,70 @@ static const uint8_t *row_of(const search *s, int64_t row) { return (const uint8
 
 /* ---- scores of codes */
 
+static bool has_bits(const search *s)
+{
+    return s->corpus.precision == ATT_PRECISION_BINARY || s->corpus.precision == ATT_PRECISION_UBINARY;
+}
+
 /* A task has TASK_ROWS rows, which all queries are compared with while they are in the cache. */
 static void score_codes(void *arg, int task)
 {
     const search *s = arg;
     const att_codes_kernels *k = &att_kernels_of(s->ctx->isa)->codes;
     const int64_t from = (int64_t)task * TASK_ROWS, n = att_min(TASK_ROWS, s->rows - from);
-    const uint8_t *rows = row_of(s, s->first + from);
-    for (int64_t q = 0; q < s->n; q++) {
-        const uint8_t *query = s->codes + q * s->bytes;
-        int32_t *whole = s->whole + q * ROWS + from;
-        float *scores = s->scores + q * ROWS + from, sign = 1;
-        if (s->corpus.precision == ATT_PRECISION_INT8)
-            k->products_signed(n, s->bytes, (const int8_t *)query, (const int8_t *)rows, whole);
-        else if (s->corpus.precision == ATT_PRECISION_UINT8)
-            k->products_unsigned(n, s->bytes, query, rows, whole);
-        else {
-            k->hamming(n, s->bytes, query, rows, whole);
-            sign = -1;
-        }
-        for (int64_t i = 0; i < n; i++)
-            scores[i] = sign * (float)whole[i];
-    }
+    const att_codes_args args = {.queries = s->n,
+                                 .rows = n,
+                                 .bytes = s->bytes,
+                                 .q = (const int8_t *)s->codes,
+                                 .codes = row_of(s, s->first + from),
+                                 .is_signed = s->corpus.precision == ATT_PRECISION_INT8,
+                                 .out = s->whole + from,
+                                 .stride = ROWS};
+    (has_bits(s) ? k->hamming : k->products)(&args);
+    for (int64_t q = 0; q < s->n; q++)
+        for (int64_t i = q * ROWS + from; i < q * ROWS + from + n; i++)
+            s->scores[i] = (float)(has_bits(s) ? -s->whole[i] : s->whole[i]);
 }
 
-static att_status score_floats(const search *s)
+/* Scores a task's rows by few queries, whose product by att_tensor_matmul would take longer to begin than to compute.
+ */
+static void score_small(void *arg, int task)
+{
+    const search *s = arg;
+    const att_vector_kernels *k = &att_kernels_of(s->ctx->isa)->vector;
+    const int64_t from = (int64_t)task * TASK_ROWS, n = att_min(TASK_ROWS, s->rows - from), dim = s->corpus.dim;
+    const float *rows = (const float *)row_of(s, s->first + from);
+    for (int64_t q = 0; q < s->n; q++)
+        for (int64_t i = 0; i < n; i++) {
+            const float *query = s->queries + q * dim, *row = rows + i * dim;
+            const float product = k->dot(dim, query, row);
+            const float length = s->options.cosine ? sqrtf(k->dot(dim, row, row)) : 1;
+            s->scores[q * ROWS + from + i] = length > 0 ? product / length : product;
+        }
+}
+
+static att_status score_many(const search *s)
 {
     att_tensor q, x, y;
     att_wrap(&q, (void *)s->queries, ATT_F32, ATT_DIMS(s->n, s->corpus.dim), NULL);
     att_wrap(&x, (void *)row_of(s, s->first), ATT_F32, ATT_DIMS(s->rows, s->corpus.dim), NULL);
     att_wrap(&y, s->scores, ATT_F32, 2, (const int64_t[]){s->n, s->rows}, (const int64_t[]){ROWS, 1});
-    const att_status e =
-        s->options.cosine ? att_tensor_cosine(s->ctx, &q, &x, &y)
-                          : att_tensor_matmul(s->ctx, &q, &x, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &y);
+    return s->options.cosine
+               ? att_tensor_cosine(s->ctx, &q, &x, &y)
+               : att_tensor_matmul(s->ctx, &q, &x, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &y);
+}
+
+static att_status score_floats(search *s)
+{
+    att_status e = ATT_OK;
+    if (s->n <= SMALL)
+        att_parallel_for(s->ctx, (int)att_ceil_div(s->rows, TASK_ROWS), score_small, s);
+    else
+        e = score_many(s);
     for (int64_t i = 0; !e && i < s->n * s->rows; i++)
         if (!isfinite(s->scores[i / s->rows * ROWS + i % s->rows]))
-            return att_fail(s->ctx, ATT_ERR_ARGUMENT, "att_vectors_search: the score of row %lld is not finite",
-                            (long long)(s->first + i % s->rows));
+            e = att_fail(s->ctx, ATT_ERR_ARGUMENT, "att_vectors_search: the score of row %lld is not finite",
+                         (long long)(s->first + i % s->rows));
     return e;
 }
 
@@ -103,8 +131,7 @@ static double rescore(const search *s, const float *query, int64_t row)
         of_query += x * x;
         of_row += y * y;
     }
-    const bool bits = c->precision == ATT_PRECISION_BINARY || c->precision == ATT_PRECISION_UBINARY;
-    if (!s->options.cosine || bits)
+    if (!s->options.cosine || has_bits(s))
         return product;
     return of_query > 0 && of_row > 0 ? product / sqrt(of_query * of_row) : 0;
 }
@@ -139,14 +166,17 @@ static void finish_query(void *arg, int query)
 
 /* ---- the call */
 
+/* Queries are codes of int8 for rows of uint8, too, as the kernel has them. */
+static att_precision of_queries(att_precision p) { return p == ATT_PRECISION_UINT8 ? ATT_PRECISION_INT8 : p; }
+
 static att_status search_some(search *s)
 {
     att_status e = ATT_OK;
     for (int64_t q = 0; q < s->n; q++)
         att_best_begin(s->best + q * s->candidates, s->candidates);
     for (int64_t q = 0; s->codes && q < s->n; q++)
-        att_quantize_vector(s->corpus.precision, s->queries + q * s->corpus.dim, s->corpus.dim, s->corpus.ranges,
-                            s->codes + q * s->bytes);
+        att_quantize_vector(of_queries(s->corpus.precision), s->queries + q * s->corpus.dim, s->corpus.dim,
+                            s->corpus.ranges, s->codes + q * s->bytes);
     for (s->first = 0; !e && s->candidates && s->first < s->corpus.n; s->first += s->rows) {
         s->rows = att_min(ROWS, s->corpus.n - s->first);
         if (att_cancelled(s->ctx))
@@ -201,6 +231,7 @@ static att_status read_options(search *s, const att_vector_search_options *optio
                         "below 0",
                         (long long)o->k, (long long)o->multiplier);
     o->k = o->k ? o->k : K;
+    o->by_codes = o->by_codes && s->corpus.precision != ATT_PRECISION_FLOAT32;
     o->multiplier = o->by_codes ? 1 : o->multiplier ? o->multiplier : MULTIPLIER;
     s->candidates = o->k > s->corpus.n / o->multiplier ? s->corpus.n : o->k * o->multiplier;
     return ATT_OK;
