@@ -95,8 +95,9 @@ static void add_token(layout *l, const char *token, bool special, bool lstrip)
         if (content && !strcmp(content, token))
             return;
     }
-    check_made(l, json_array_append_new(all, json_pack("{s:f, s:s, s:b, s:b}", "id", id_of(l, token), "content", token,
-                                                       "lstrip", lstrip, "special", special)) == 0);
+    check_made(l, json_array_append_new(all, json_pack("{s:f, s:s, s:b, s:b, s:b}", "id", id_of(l, token), "content",
+                                                       token, "normalized", 0, "lstrip", lstrip, "special", special)) ==
+                      0);
 }
 
 static json_t *item_of(const char *kind, const char *id)
