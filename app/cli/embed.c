@@ -14,17 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *model_name, *output_path, *file, *ranges_path, *calibration_path, *table;
+static const char *model_name, *output_path, *file, *ranges_path, *calibration_path, *table, *prompt;
 static cli_texts texts;
 static int format = -1, precision;
 static bool json, with_tokens, skip_broken;
-static int64_t threads;
+static int64_t dims, threads;
 static int dtype;
 
 static const cli_option options[] = {
     CLI_SENTENCE_MODEL_OPTION(&model_name),
     CLI_FILE(&file),
     CLI_SENTENCE(&texts),
+    CLI_PROMPT(&prompt, "prompt", "text", "the model's default prompt, if it has one"),
+    CLI_DIMS(&dims),
     {"format", 0, CLI_VECTOR_FORMATS, .choice = &format, .help = "output format; default: jsonl"},
     {"precision", 0, CLI_PRECISIONS, .choice = &precision,
      .help =
@@ -317,6 +319,10 @@ static int run(int n, char **arguments)
         code = cli_lines_choose(&in, cli_model_is(ATT_SUBJECT_VISION, model_name), &texts, &file, n, arguments);
     if (!code)
         code = cli_embedder_open(&m, model_name, dtype, threads);
+    if (!code)
+        code = cli_embedder_prompt(&m, "prompt", prompt, NULL);
+    if (!code)
+        code = cli_embedder_truncate(&m, dims);
     if (!code && m.images && with_tokens)
         code = cli_misuse("--tokens is of lines, not of images");
     if (!code && !m.images)

@@ -14,8 +14,8 @@
 
 enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
-static const char *model_name, *corpus_path, *index_path, *file, *ranges_path;
-static int64_t k = 10, rescore = -1, threads;
+static const char *model_name, *corpus_path, *index_path, *file, *ranges_path, *query_prompt, *document_prompt;
+static int64_t k = 10, rescore = -1, dims, threads;
 static bool json;
 static int dtype, precision = -1;
 
@@ -32,6 +32,9 @@ static const cli_option options[] = {
     {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
      .help = "number of nearest lines to print for each query"},
+    CLI_PROMPT(&query_prompt, "query-prompt", "query", "the prompt \"query\", which is empty in most models"),
+    CLI_PROMPT(&document_prompt, "document-prompt", "line of the corpus", "the prompt \"document\""),
+    CLI_DIMS(&dims),
     {"precision", 0, CLI_PRECISIONS, .choice = &precision,
      .help = "numbers of the vectors to search in; default: those of the index, or float32"},
     {"rescore", 0, "N", .integer = &rescore, .max = 1000, .quiet = true,
@@ -154,10 +157,17 @@ static char *remake_command(const cli_embedder *m, att_precision p)
 {
     const cli_option type = CLI_DTYPE(&dtype);
     const bool floats = p == ATT_PRECISION_FLOAT32;
-    char type_name[16], *text;
+    const char *usual = "", *given = document_prompt ? document_prompt : "document";
+    char type_name[16], truncated[32] = "", *text;
     cli_option_default(&type, type_name, sizeof type_name);
-    return asprintf(&text, "\"attend embed -m %s%s%s%s%s --format npy -o %s %s\"", cli_quoted(m->name).text,
-                    dtype ? " --dtype " : "", dtype ? type_name : "", floats ? "" : " --precision ",
+    if (dims)
+        snprintf(truncated, sizeof truncated, " --dims %lld", (long long)dims);
+    if (!m->images)
+        att_sentence_prompt(m->text.sentence, NULL, &usual);
+    const bool prompted = !m->images && strcmp(usual, m->prompt) != 0;
+    return asprintf(&text, "\"attend embed -m %s%s%s%s%s%s%s%s --format npy -o %s %s\"", cli_quoted(m->name).text,
+                    dtype ? " --dtype " : "", dtype ? type_name : "", prompted ? " --prompt " : "",
+                    prompted ? cli_quoted(given).text : "", truncated, floats ? "" : " --precision ",
                     floats ? "" : att_precision_name(p), cli_quoted(index_path).text, cli_quoted(corpus_path).text) < 0
                ? NULL
                : text;
@@ -409,6 +419,21 @@ static int answer_all(const cli_embedder *m, const corpus *c, const scratch *s, 
     return !code && any_failed ? CLI_FAILED : code;
 }
 
+/* Notes a prompt "passage" or "corpus" if lines of the corpus have none: encode_document of sentence-transformers 6
+ * takes "document" before these, which each model has. */
+static void note_passages(const cli_embedder *m)
+{
+    static const char *const names[] = {"passage", "corpus"};
+    for (int64_t i = 0; !m->images && !document_prompt && !*m->prompt && i < m->text.info.prompts; i++) {
+        const char *name, *text = att_sentence_prompt_at(m->text.sentence, i, &name);
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (*text && !strcmp(name, names[k]))
+                cli_note("%s has a prompt \"%s\", which lines of the corpus do not get, as with encode_document of "
+                         "sentence-transformers; --document-prompt %s sets it",
+                         m->name, name, name);
+    }
+}
+
 static int run(int n, char **arguments)
 {
     if (n && file)
@@ -426,7 +451,15 @@ static int run(int n, char **arguments)
     if (code)
         return code;
     cli_embedder_note_measure(&m);
-    code = corpus_open(&c, &m);
+    code = cli_embedder_truncate(&m, dims);
+    if (!code)
+        code = cli_embedder_prompt(&m, "document-prompt", document_prompt, "document");
+    if (!code) {
+        note_passages(&m);
+        code = corpus_open(&c, &m);
+    }
+    if (!code)
+        code = cli_embedder_prompt(&m, "query-prompt", query_prompt, "query");
     if (!code) {
         k = k < c.count ? k : c.count;
         s = (scratch){malloc(QUERIES * (size_t)m.dim * sizeof *s.vectors),

@@ -15,10 +15,10 @@
 
 enum { BLOCK = 512, MAX_SENTENCES = 1000 };
 
-static const char *model_name, *pairs_path, *file;
+static const char *model_name, *pairs_path, *file, *prompt;
 static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
-static int64_t threads, skip_bad_lines;
+static int64_t dims, threads, skip_bad_lines;
 static int dtype;
 
 static const cli_option options[] = {
@@ -33,6 +33,8 @@ static const cli_option options[] = {
     {"gold", 'g', NULL, .flag = &gold,
      .help = "print Spearman and Pearson correlation, in percent, with the gold scores in the third column"},
     CLI_SKIP_OPTION(&skip_bad_lines, "--pairs"),
+    CLI_PROMPT(&prompt, "prompt", "sentence", "the model's default prompt, if it has one"),
+    CLI_DIMS(&dims),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -292,8 +294,13 @@ static int run(int n, char **arguments)
     int code = cli_embedder_open(&m, model_name, dtype, threads);
     if (code)
         return code;
-    cli_embedder_note_measure(&m);
-    code = pairs_path ? run_pairs(&m) : run_all(&m, n, arguments);
+    code = cli_embedder_prompt(&m, "prompt", prompt, NULL);
+    if (!code)
+        code = cli_embedder_truncate(&m, dims);
+    if (!code)
+        cli_embedder_note_measure(&m);
+    if (!code)
+        code = pairs_path ? run_pairs(&m) : run_all(&m, n, arguments);
     cli_embedder_close(&m);
     return code;
 }

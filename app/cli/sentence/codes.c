@@ -22,8 +22,9 @@ int cli_codes_precision(const cli_npy *index, const cli_embedder *m, const cli_c
     const int64_t bytes = att_precision_bytes(ATT_PRECISION_UBINARY, m->dim);
     *precision = of[index->type][bits];
     if (floats ? index->columns != m->dim : bits && index->columns != bytes)
-        return cli_fail("%s: has vectors of %lld %s, but those of %s have %lld numbers", o->index,
-                        (long long)index->columns, types[index->type], m->name, (long long)m->dim);
+        return cli_fail("%s: has vectors of %lld %s, but those of %s have %lld numbers%s", o->index,
+                        (long long)index->columns, types[index->type], m->name, (long long)m->dim,
+                        !m->images && index->columns <= m->text.info.full_dim ? " (--dims)" : "");
     if (o->precision >= 0 && *precision != (att_precision)o->precision)
         return cli_fail("%s: has vectors of %s, but --precision is %s", o->index, att_precision_name(*precision),
                         att_precision_name((att_precision)o->precision));

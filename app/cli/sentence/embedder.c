@@ -2,6 +2,7 @@
 
 #include "correlation.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,48 @@ void cli_embedder_close(cli_embedder *e)
         cli_model_close(&e->vision.base);
     else
         cli_model_close(&e->text.base);
+}
+
+/* A word, as names of prompts are; a text has other characters, too. */
+static bool is_word(const char *text)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)text[n]) || text[n] == '-' || text[n] == '_')
+        n++;
+    return n > 0 && !text[n];
+}
+
+int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, const char *usual)
+{
+    const char *name;
+    e->prompt = NULL;
+    if (e->images)
+        return given ? cli_misuse("--%s is of texts, not of images", option) : CLI_DONE;
+    for (int64_t i = 0; given && i < e->text.info.prompts; i++) {
+        const char *text = att_sentence_prompt_at(e->text.sentence, i, &name);
+        if (!strcmp(name, given))
+            e->prompt = text;
+    }
+    if (e->prompt)
+        return CLI_DONE;
+    if (given && !is_word(given)) {
+        e->prompt = given;
+        return CLI_DONE;
+    }
+    return cli_status(e->ctx, att_sentence_prompt(e->text.sentence, given ? given : usual, &e->prompt));
+}
+
+int cli_embedder_truncate(cli_embedder *e, int64_t dims)
+{
+    const int64_t all = e->images ? e->dim : e->text.info.full_dim;
+    if (dims && e->images)
+        return cli_misuse("--dims is of the vectors of texts, not of images");
+    if (dims > all)
+        return cli_misuse("--dims is %lld, but the vectors of %s have %lld numbers", (long long)dims, e->name,
+                          (long long)all);
+    e->dims = dims;
+    e->dim = dims ? dims : e->dim;
+    return CLI_DONE;
 }
 
 int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments)
@@ -171,9 +214,10 @@ int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *ite
     bool *own = e->truncated ? NULL : calloc((size_t)n + 1, sizeof *own), *shortened = own ? own : e->truncated;
     if (!shortened)
         return cli_fail_memory();
-    const att_status s =
-        att_sentence_embed(e->text.sentence, n, items, bytes,
-                           ATT_OPTIONS(att_embed_options, .tokens = e->tokens, .truncated = shortened), vectors);
+    const att_status s = att_sentence_embed(e->text.sentence, n, items, bytes,
+                                            ATT_OPTIONS(att_embed_options, .tokens = e->tokens, .truncated = shortened,
+                                                        .prompt = e->prompt, .dims = e->dims),
+                                            vectors);
     for (int64_t i = 0; i < n; i++)
         *truncated += shortened[i];
     free(own);

@@ -15,6 +15,8 @@ typedef struct cli_embedder {
     const char *key;           /* of an item in JSON: "text", "image" */
     att_similarity similarity; /* the model's measure */
     int64_t block;             /* items to embed at once: enough for all threads, few enough to hold and to report */
+    int64_t dims;              /* to which embeddings are truncated: dim; 0: they are not */
+    const char *prompt;        /* text before each text; or NULL: the model's default prompt */
     int64_t *tokens;           /* [block] or NULL: receives the number of tokens of each text that is embedded */
     bool *truncated;           /* [block] or NULL: receives which of them were truncated */
     /* private: one of them is open */
@@ -26,6 +28,13 @@ typedef struct cli_embedder {
  * until it is closed. */
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
 void cli_embedder_close(cli_embedder *e);
+
+/* Sets the text before each text, by the name of one of the model's prompts or as it is, as --`option` has it: `given`,
+ * where a name is letters, digits, - and _ alone. NULL: the prompt of the name `usual`; if that is NULL, too, the
+ * default prompt. Error: no such prompt. */
+int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, const char *usual);
+/* Truncates embeddings to their first `dims` numbers; 0: does not. */
+int cli_embedder_truncate(cli_embedder *e, int64_t dims);
 
 /* A command's arguments [n] as items. Of a vision model a folder stands for the images in it. */
 int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments);
@@ -42,5 +51,14 @@ int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const
 void cli_embedder_note_measure(const cli_embedder *e);
 /* Reports how many of n items were truncated, if any. */
 void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items);
+
+/* clang-format off */
+#define CLI_DIMS(to)                                                                         \
+    {"dims", 0, "N", .integer = (to), .min = 1, .max = 1 << 20, .quiet = true,               \
+     .help = "truncate vectors to their first N numbers, and normalize them if the model's are; default: all"}
+#define CLI_PROMPT(to, name, what, usual)                                                    \
+    {name, 0, "PROMPT", .text = (to), .quiet = true,                                         \
+     .help = "text before each " what ", or the name of one of the model's prompts; \"\": none; default: " usual}
+/* clang-format on */
 
 #endif

@@ -277,6 +277,87 @@ static void an_interrupted_output_leaves_no_file(void **state)
     assert_int_equal(tool("test ! -e z.sql && test ! -e z.sql.ranges.npy && ! ls | grep unfinished"), 0);
 }
 
+static void truncated_vectors_are_the_first_numbers_and_of_length_one(void **state)
+{
+    (void)state;
+    enum { SOME = 9 }; /* 2 bytes of bits */
+    assert_int_equal(tool("$A embed -m $D --dims 9 --format npy -o d.npy lines && cat d.npy"), 0);
+    for (int i = 0; i < LINES; i++) {
+        double squares = 0;
+        for (int d = 0; d < SOME; d++)
+            squares += (double)vectors[i][d] * (double)vectors[i][d];
+        for (int d = 0; d < SOME; d++) {
+            float x;
+            memcpy(&x, tool_out + NPY_HEADER + (size_t)(i * SOME + d) * sizeof x, sizeof x);
+            assert_true(fabs((double)x - (double)vectors[i][d] / sqrt(squares)) <= 4 * (double)FLT_EPSILON);
+        }
+    }
+    assert_int_equal(tool("$A search -m $D --dims 9 -c lines -i d.npy -k 1 'cb o'"), 0);
+    assert_has(tool_out, "cb o\n   1.0000");
+    assert_int_equal(tool("$A embed -m $D --dims 9 --precision ubinary --format npy -o d1.npy lines && "
+                          "$A search -m $D --dims 9 -c lines -i d1.npy -k 1 'cb o' && "
+                          "$A similarity -m $D --dims 1 'a b' 'c d'"),
+                     0);
+    assert_refused("$A search -m $D -c lines -i d.npy a", 1, "d.npy: has vectors of 9 numbers, but those of ");
+    assert_has(tool_err, " have 12 numbers (--dims)\n");
+    assert_refused("$A search -m $D --dims 8 -c lines -i d1.npy a", 1, "d1.npy: has vectors of 2 uint8, but those of ");
+    assert_refused("$A embed -m $D --dims 13 lines", 2, "--dims is 13, but the vectors of ");
+    assert_refused("$A search -m $D --dims 13 -c lines a", 2, " have 12 numbers");
+    assert_refused("$A similarity -m $D --dims 0 a b", 2, "--dims");
+}
+
+/* prompted: the model with prompts */
+static void prompts_are_text_before_each_text(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir prompted; cp -r *.json vocab.txt 1_Pooling model.safetensors prompted; "
+                          "echo '{\"prompts\": {\"query\": \"c d \", \"passage\": \"e \", \"task-1\": \"f \"}, "
+                          "\"default_prompt_name\": \"task-1\"}' >prompted/config_sentence_transformers.json"),
+                     0);
+    static const struct {
+        const char *option, *before;
+    } cases[] = {{"", "f "},          {"--prompt query", "c d "}, {"--prompt 'a b '", "a b "},
+                 {"--prompt ''", ""}, {"--prompt document", ""},  {"--prompt passage", "e "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        snprintf(
+            line, sizeof line,
+            "$A embed -m prompted %s --format tsv --text 'g h' >x; $A embed -m $D --format tsv --text '%sg h' | cmp x",
+            cases[i].option, cases[i].before);
+        assert_int_equal(tool(line), 0);
+    }
+    assert_int_equal(tool("$A similarity -m prompted --prompt query --json 'g h' b | sed 's/.*similarity//' >x; "
+                          "$A similarity -m $D --json 'c d g h' 'c d b' | sed 's/.*similarity//' | cmp x"),
+                     0);
+    assert_refused("$A embed -m prompted --prompt pasage lines", 1, "passage");
+    assert_refused("$A search -m prompted --document-prompt document --query-prompt qery -c lines a", 1, "qery");
+    assert_refused("$A similarity -m prompted --prompt no-such a b", 1, "no-such");
+}
+
+/* The query has the prompt "query", lines of the corpus "document", which is empty here. */
+static void search_has_a_prompt_of_queries_and_one_of_documents(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A search -m prompted -c lines --json -k 3 'cb o' >x; "
+                          "$A search -m $D -c lines --json -k 3 'c d cb o' | sed 's/c d cb o/cb o/' | cmp x"),
+                     0);
+    assert_int_equal(tool("$A search -m prompted -c lines -k 1 a"), 0);
+    assert_has(tool_err,
+               "prompted has a prompt \"passage\", which lines of the corpus do not get, as with encode_document");
+    assert_int_equal(tool("$A embed -m prompted --prompt passage --format npy -o p.npy lines && "
+                          "$A search -m prompted -c lines -i p.npy --document-prompt passage --query-prompt 'e ' -k 1 "
+                          "'cb o'"),
+                     0);
+    assert_has(tool_out, "1.0000");
+    assert_string_equal(tool_err, "");
+    assert_int_equal(tool("$A search -m prompted -c lines -i p.npy a"), 1);
+    assert_has(tool_err, "p.npy: row 1 is not the vector of line 1 of lines by prompted");
+    assert_has(tool_err, "\"attend embed -m prompted --prompt document --format npy -o p.npy lines\" makes");
+    assert_int_equal(tool("$A embed -m prompted --prompt document --format npy -o p.npy lines && "
+                          "$A search -m prompted -c lines -i p.npy -k 1 a"),
+                     0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +369,9 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_together_is_refused),
         cmocka_unit_test(ranges_that_cannot_be_are_refused),
         cmocka_unit_test(an_interrupted_output_leaves_no_file),
+        cmocka_unit_test(truncated_vectors_are_the_first_numbers_and_of_length_one),
+        cmocka_unit_test(prompts_are_text_before_each_text),
+        cmocka_unit_test(search_has_a_prompt_of_queries_and_one_of_documents),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
