@@ -36,13 +36,13 @@ static void check_bert(void)
 {
     att_bert_config c = {0};
     att_settings s = read_settings();
-    att_bert_config_read(&s, &c);
+    att_bert_config_read(&s, &att_bert_keys_of_class, &c);
     att_settings_close(&s);
     if (s.status)
         return;
     fuzz_check(c.heads > 0 && c.hidden > 0 && c.hidden % c.heads == 0, "heads do not divide hidden");
-    fuzz_check(c.layers > 0 && c.vocabulary > 0 && c.types > 0 && c.max_positions > 0 && c.intermediate > 0 &&
-                   c.eps >= 0 && c.eps <= 1,
+    fuzz_check(c.layers > 0 && c.vocabulary > 0 && c.types > 0 && c.positions > 0 && c.intermediate > 0 && c.eps >= 0 &&
+                   c.eps <= 1,
                "a size is out of range");
 }
 

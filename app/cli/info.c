@@ -246,6 +246,48 @@ static void print_parameters(const att_nn_params *p)
     end_list();
 }
 
+/* Prints a text in quotes, on one line. */
+static void print_quoted(const char *text)
+{
+    putchar('"');
+    for (; *text; text++)
+        if (*text == '\n')
+            fputs("\\n", stdout);
+        else
+            putchar(*text);
+    putchar('"');
+}
+
+/* Prints the prompts of a sentence model; without --json only those that are not empty. */
+static void print_prompts(const cli_sentence *m)
+{
+    const char *name, *text;
+    bool more = false;
+    for (int64_t i = 0; i < m->info.prompts; i++)
+        more |= *att_sentence_prompt_at(m->sentence, i, NULL) != 0;
+    if (!more && !json)
+        return;
+    begin("prompts", "prompts");
+    if (json)
+        cli_json_object(&out, "prompts");
+    more = false;
+    for (int64_t i = 0; i < m->info.prompts; i++) {
+        text = att_sentence_prompt_at(m->sentence, i, &name);
+        if (json)
+            cli_json_string(&out, name, text);
+        if (json || !*text)
+            continue;
+        printf("%s%s ", more ? ", " : "", name);
+        print_quoted(text);
+        more = true;
+    }
+    end_list();
+    if (m->info.default_prompt) {
+        begin("default_prompt", "default prompt");
+        print_value(m->info.default_prompt);
+    }
+}
+
 static void show_sentence(const cli_model *base)
 {
     static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
@@ -259,6 +301,7 @@ static void show_sentence(const cli_model *base)
                           {"max_tokens", "maximum of tokens", m->info.max_tokens, NULL},
                           {"similarity", "similarity", 0, measures[m->info.similarity]}};
     print_facts(facts, sizeof facts / sizeof *facts);
+    print_prompts(m);
 }
 
 static void show_translator(const cli_model *base)

@@ -145,6 +145,27 @@ static void a_bert_alone_is_averaged_with_a_note(void **state)
                    "\"deberta\", which is not supported");
 }
 
+static void the_default_prompt_stands_before_texts_and_info_lists_all(void **state)
+{
+    (void)state;
+    set_measure("null");
+    assert_int_equal(tool("$A embed -m $D --text 'd cab' | sed 's/d cab/cab/' >with; $A info -m $D"), 0);
+    assert_null(strstr(tool_out, "prompts"));
+    folder_write(&tool_model, "config_sentence_transformers.json",
+                 "{\"prompts\": {\"query\": \"q:\\n\", \"d\": \"d \"}, \"default_prompt_name\": \"d\"}");
+    assert_int_equal(tool("$A embed -m $D --text cab | cmp - with && $A info -m $D"), 0);
+    assert_has(tool_out, "prompts             query \"q:\\n\", d \"d \"\ndefault prompt      d\n");
+    assert_int_equal(tool("$A attention -m $D cab"), 0);
+    assert_has(tool_out, " d ");
+    assert_int_equal(tool("$A info -m $D --json"), 0);
+    json_t *v = json_loads(tool_out, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(v, "prompts"), "query")), "q:\n");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(v, "prompts"), "document")), "");
+    assert_string_equal(json_string_value(json_object_get(v, "default_prompt")), "d");
+    json_decref(v);
+    set_measure("null");
+}
+
 static void classes_with_probabilities_of_their_own_are_shown_as_such(void **state)
 {
     (void)state;
@@ -174,6 +195,7 @@ int main(void)
         cmocka_unit_test(search_ranks_by_the_models_measure),
         cmocka_unit_test(an_index_of_other_lengths_is_refused_where_lengths_count),
         cmocka_unit_test(a_bert_alone_is_averaged_with_a_note),
+        cmocka_unit_test(the_default_prompt_stands_before_texts_and_info_lists_all),
         cmocka_unit_test(classes_with_probabilities_of_their_own_are_shown_as_such),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
