@@ -25,17 +25,13 @@ static int64_t find(const att_checkpoint *c, const char *theirs)
     return e ? e - c->entry : -1;
 }
 
-/* Returns the tensor for our `name`; -1: none, and `theirs` is the first name that was tried. */
-static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
+/* Finds the tensor for our `name` by a table; -1: none, and `theirs` is the first name that was tried. */
+static int64_t find_by(const att_checkpoint *c, const att_checkpoint_name *names, const char *name,
+                       char theirs[NAME_SIZE])
 {
     const char *const prefixes[] = {"", c->prefix};
     int64_t found = -1;
-    theirs[0] = 0;
-    if (!c->names) {
-        snprintf(theirs, NAME_SIZE, "%s", name);
-        return find(c, theirs);
-    }
-    for (const att_checkpoint_name *row = c->names; row->ours && found < 0; row++)
+    for (const att_checkpoint_name *row = names; row && row->ours && found < 0; row++)
         for (int i = 0; i < 2 && found < 0; i++) {
             char candidate[NAME_SIZE];
             if (!att_checkpoint_translate_row(row, prefixes[i], name, candidate))
@@ -58,6 +54,18 @@ static att_checkpoint *having(const att_checkpoint *c, const char **name)
 }
 
 const char *att_checkpoint_path(const att_checkpoint *c, const char *name) { return having(c, &name)->path; }
+
+/* Finds it by all tables. */
+static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
+{
+    theirs[0] = 0;
+    if (!c->names) {
+        snprintf(theirs, NAME_SIZE, "%s", name);
+        return find(c, theirs);
+    }
+    const int64_t found = find_by(c, c->names, name, theirs);
+    return found < 0 ? find_by(c, c->more_names, name, theirs) : found;
+}
 
 /* ---- loading */
 

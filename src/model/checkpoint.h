@@ -42,8 +42,9 @@ typedef struct att_checkpoint {
     att_ctx *ctx;
     char path[ATT_MAX_PATH]; /* of the file that lists all tensors, for messages */
     const att_checkpoint_name *names;
-    const char *prefix;        /* optional prefix of all of their names: "bert." */
-    att_checkpoint_file *file; /* [files]; space for all is there from the start */
+    const att_checkpoint_name *more_names; /* of parameters that are added to those of the model's kind; or NULL */
+    const char *prefix;                    /* optional prefix of all of their names: "bert." */
+    att_checkpoint_file *file;             /* [files]; space for all is there from the start */
     int64_t files;
     att_gguf *gguf; /* whose memory weights may be */
     att_gguf_weights weights;

@@ -61,7 +61,7 @@ static att_status own_memory(att_model *m, att_dtype dtype, int rank, const int6
 
 static bool is_fresh(const att_model *m, const char *name)
 {
-    return m->change && !strncmp(name, m->change->fresh, strlen(m->change->fresh));
+    return m->change && m->change->fresh && m->change->fresh(m, name, m->change->user);
 }
 
 /* Makes a parameter that is not loaded, as one of a new model whose initialization is not chosen. */
@@ -74,7 +74,7 @@ static att_status make_fresh(att_model *m, const char *name, int rank, const int
     for (int i = 0; i < rank; i++)
         n *= dim[i];
     const att_status s = own_memory(m, ATT_F32, rank, dim, n, out);
-    return s ? s : initialize(m, name, &init, out);
+    return s ? s : initialize(m, name, rank > 1 && m->change->init.size ? &m->change->init : &init, out);
 }
 
 /* Loads a parameter, in the type in which it is wanted. */
@@ -113,15 +113,28 @@ static att_status check_quantized(const att_model *m)
                     m->checkpoint->path, dtype == ATT_Q8_0 ? "int8" : "int4");
 }
 
-enum { MAX_KINDS = 8 };
+/* Fails the settings, whose type none of the kinds has. */
+static void refuse_type(att_settings *s, const att_model_kind *const *kinds, int n, const char *purpose)
+{
+    const att_model_types **lists = att_alloc(s->ctx, (size_t)n, sizeof *lists);
+    for (int i = 0; lists && i < n; i++)
+        lists[i] = kinds[i]->types;
+    if (lists)
+        att_model_type_refuse(s, lists, n, purpose);
+    else
+        s->status = s->status ? s->status : ATT_ERR_MEMORY;
+    att_free(s->ctx, lists);
+}
 
 const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose)
 {
-    const att_model_types *lists[MAX_KINDS + 1] = {NULL};
-    for (int i = 0; i < MAX_KINDS && kinds[i]; i++)
-        lists[i] = kinds[i]->types;
-    const int chosen = att_model_type_choose(s, lists, purpose);
-    return chosen < 0 ? NULL : kinds[chosen];
+    const char *type = att_settings_text(s, "model_type", NULL);
+    int n = 0;
+    for (; !s->status && kinds[n]; n++)
+        if (att_model_type_find(kinds[n]->types, type))
+            return kinds[n];
+    refuse_type(s, kinds, n, purpose);
+    return NULL;
 }
 
 /* Reads the settings, whose type has to be one of the model's kind. */
@@ -131,8 +144,8 @@ static void configure(att_model *m, att_settings *s)
     if (k->types)
         att_model_kind_of(s, (const att_model_kind *const[]){k, NULL}, "");
     k->configure(m, s);
-    if (m->change && !s->status)
-        m->change->configured(m, m->change->user);
+    if (m->change && m->change->configured && !s->status)
+        m->change->configured(m, s, m->change->user);
     if (m->unquantized && m->options.weights >= ATT_WEIGHT_TYPE_INT8)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "%s have no products of int8 or int4 weights, expected f32, f16 or bf16", m->unquantized);
@@ -176,8 +189,12 @@ static att_status build(att_model *m)
     att_status s = att_nn_params_new(m->ctx, &c, &m->params);
     if (m->checkpoint)
         m->progress.all = att_checkpoint_numbers(m->checkpoint);
+    if (m->change && m->checkpoint)
+        m->checkpoint->more_names = m->change->names;
     s = s ? s : k->build(m);
     s = s || !m->extension ? s : m->extension->build(m, m->extension->user);
+    if (!s && m->change && m->change->built)
+        s = m->change->built(m, m->change->user);
     s = s ? s : att_nn_params_status(m->params);
     if (!s && m->checkpoint)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
@@ -309,8 +326,9 @@ static att_status prepare(att_model *m, void *out)
     return s;
 }
 
-att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                          const att_model_options *options, void *out)
+/* Opens the model of FOLDER for inference and makes the change, or none if that is NULL. */
+static att_status open_for_inference(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                                     const att_model_options *options, const att_model_change *change, void *out)
 {
     att_file_source files;
     att_status s = check_open(ctx, caller, folder, out);
@@ -323,16 +341,32 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
         m->options = files.options;
         m->progress.report = m->options.progress;
         m->progress.user = m->options.user;
+        m->change = change;
     }
     s = s ? s : open_model(m, folder, out);
+    if (!s)
+        m->change = NULL; /* the caller's */
     s = s ? s : prepare(m, out);
     att_file_source_end(&files);
     return s;
 }
 
+att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                          const att_model_options *options, void *out)
+{
+    return open_for_inference(ctx, caller, kind, folder, options, NULL, out);
+}
+
 att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
                              const att_model_kind *gguf, const char *folder, const att_model_options *options,
                              void *out)
+{
+    return att_model_open_as_changed(ctx, caller, kinds, gguf, folder, options, NULL, out);
+}
+
+att_status att_model_open_as_changed(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
+                                     const att_model_kind *gguf, const char *folder, const att_model_options *options,
+                                     const att_model_change *change, void *out)
 {
     const att_model_kind *kind = gguf;
     att_file_source files;
@@ -340,7 +374,7 @@ att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_k
         set_out(NULL, out);
     att_status s = att_file_source_begin(&files, folder, options);
     s = s ? s : att_model_kind_find(ctx, caller, folder, kinds, &kind, out);
-    s = s ? s : att_model_open(ctx, caller, kind, folder, options, out);
+    s = s ? s : open_for_inference(ctx, caller, kind, folder, options, change, out);
     att_file_source_end(&files);
     return s;
 }

@@ -37,13 +37,18 @@ typedef struct att_model_kind {
     void (*free)(att_model *m);
 } att_model_kind;
 
-/* What is changed of a model that is opened for training: configured(m, user) may change what configure has read;
- * parameters whose names begin with `fresh` are initialized with the seed, not loaded. */
+/* What is changed of a model that is opened. Members may be NULL; user is an argument of all functions. */
 typedef struct att_model_change {
-    void (*configured)(att_model *m, const void *user);
-    const void *user;
-    const char *fresh;
+    /* May read settings, and change what `configure` has read. */
+    void (*configured)(att_model *m, att_settings *s, const void *user);
+    /* Adds parameters to m->params after `build`, and their names in files to those of the kind. */
+    att_status (*built)(att_model *m, const void *user);
+    const att_checkpoint_name *names;
+    /* Is a parameter initialized with the seed, not loaded? Of a model for training. */
+    bool (*fresh)(const att_model *m, const char *name, const void *user);
+    att_init init; /* of such matrices; size 0: as in a new model. Vectors become 0. */
     uint64_t seed;
+    const void *user;
 } att_model_change;
 
 /* Layers that a model has besides those of its kind, as the Dense modules of a sentence model. build is called after
@@ -89,6 +94,10 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
 att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
                              const att_model_kind *gguf, const char *folder, const att_model_options *options,
                              void *out);
+/* Opens a model as att_model_open_as does, and makes the change, or none if that is NULL. */
+att_status att_model_open_as_changed(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
+                                     const att_model_kind *gguf, const char *folder, const att_model_options *options,
+                                     const att_model_change *change, void *out);
 /* Opens a model for training; it gets f32 weights of its own, except frozen ones. options or NULL: defaults. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                        const att_trainable_options *options, void *out);

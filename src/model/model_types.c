@@ -24,29 +24,24 @@ typedef struct type_names {
     char text[300]; /* as many as fit */
 } type_names;
 
-static type_names name_all(const att_model_types *const *lists)
+static type_names name_all(const att_model_types *const *lists, int n_lists)
 {
     type_names names = {""};
     int64_t n = 0, all = 0;
     size_t at = 0;
-    for (const att_model_types *const *l = lists; *l; l++)
-        all += (*l)->n;
-    for (const att_model_types *const *l = lists; *l; l++)
-        for (int64_t i = 0; i < (*l)->n && at < sizeof names.text; i++, n++) {
+    for (int k = 0; k < n_lists; k++)
+        all += lists[k]->n;
+    for (int k = 0; k < n_lists; k++)
+        for (int64_t i = 0; i < lists[k]->n && at < sizeof names.text; i++, n++) {
             const char *before = all == 1 ? "\"" : n == 0 ? "one of " : n == all - 1 ? " and " : ", ";
-            at += (size_t)snprintf(names.text + at, sizeof names.text - at, "%s%s%s", before, att_model_type_at(*l, i),
-                                   all == 1 ? "\"" : "");
+            at += (size_t)snprintf(names.text + at, sizeof names.text - at, "%s%s%s", before,
+                                   att_model_type_at(lists[k], i), all == 1 ? "\"" : "");
         }
     return names;
 }
 
-int att_model_type_choose(att_settings *s, const att_model_types *const *lists, const char *purpose)
+void att_model_type_refuse(att_settings *s, const att_model_types *const *lists, int n, const char *purpose)
 {
-    const char *type = att_settings_text(s, "model_type", NULL);
-    for (int k = 0; !s->status && lists[k]; k++)
-        if (att_model_type_find(lists[k], type))
-            return k;
     att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"model_type\" is %s, which is not supported%s; %s is",
-                      att_json_show(att_settings_get(s, "model_type")).text, purpose, name_all(lists).text);
-    return -1;
+                      att_json_show(att_settings_get(s, "model_type")).text, purpose, name_all(lists, n).text);
 }

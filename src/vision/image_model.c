@@ -2,6 +2,7 @@
 #include "attend_util.h"
 #include "io/file_source.h"
 #include "vision/image_run.h"
+#include "model/class_names.h"
 #include "model/model.h"
 #include "vision/vit.h"
 #include "util/util.h"
@@ -72,7 +73,7 @@ void att_image_model_free(att_image_model *m)
 {
     if (!m)
         return;
-    att_vit_free_labels(m->ctx, m->info.classes, m->label);
+    att_class_names_free(m->ctx, m->info.classes, m->label);
     att_image_processor_free(m->processor);
     att_vit_free(m->vit);
     att_free(m->ctx, m);

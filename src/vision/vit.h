@@ -45,9 +45,9 @@ att_status att_vit_check_input(const att_vit *m, const att_image_processor_info 
 
 /* ---- names of classes (vit_labels.c) */
 
-/* Reads the names of n classes in FOLDER/config.json, "7" where class 7 has none -> *out [n], to be freed. */
+/* Reads the names of n classes in FOLDER/config.json, "7" where class 7 has none -> *out [n], which
+ * att_class_names_free frees. */
 att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char ***out);
-void att_vit_free_labels(att_ctx *ctx, int64_t n, char **labels);
 /* Has a folder's model, m, the classes of labels [m's classes], in any order? Then *same is true, and the classifier of
  * m is put into their order. */
 att_status att_vit_order_classes(const att_vit *m, const char *folder, const char *const *labels, bool *same);

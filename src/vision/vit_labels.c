@@ -1,8 +1,8 @@
 /* Names of the classes of a vision Transformer, and its classifier in their order. */
 #include "attend_util.h"
+#include "model/class_names.h"
 #include "vision/vit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Finds the labels: Hugging Face has an object whose keys are numbers; timm has that or a list. NULL: none. */
@@ -15,69 +15,16 @@ static const json_t *find_labels(const att_settings *s)
     return json_object_get(att_settings_get(s, "pretrained_cfg"), "label_names");
 }
 
-/* Returns the name of class i of n, or its number, which is written to `text` [24]. In "id2label" each has a name, a
- * text or a number: other keys, such as those that count from 1, would give names to other classes. */
-static const char *label_of(att_settings *s, const json_t *names, int64_t i, char *text)
-{
-    snprintf(text, 24, "%lld", (long long)i);
-    const json_t *name = json_is_array(names) ? json_array_get(names, (size_t)i) : json_object_get(names, text);
-    if (json_is_string(name))
-        return json_string_value(name);
-    if (json_is_real(name))
-        snprintf(text, 24, "%.15g", json_real_value(name));
-    else if (names && names == att_settings_get(s, "id2label"))
-        att_settings_fail(s, ATT_ERR_FORMAT,
-                          "\"id2label\" has no name for class %s; its keys must be \"0\", \"1\" and so on", text);
-    return text;
-}
-
 att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char ***out)
 {
     att_settings s;
     att_settings_read(&s, ctx, folder, "config.json", true);
-    const json_t *names = s.status ? NULL : find_labels(&s);
-    char **label = att_calloc(ctx, (size_t)n, sizeof *label);
-    att_status e = s.status ? s.status : label ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < n; i++) {
-        char number[24];
-        const char *text = label_of(&s, names, i, number);
-        label[i] = s.status ? NULL : att_alloc(ctx, strlen(text) + 1, 1);
-        if (label[i])
-            memcpy(label[i], text, strlen(text) + 1);
-        else
-            e = s.status ? s.status : ATT_ERR_MEMORY;
-    }
+    const att_status e = att_class_names_read(&s, s.status ? NULL : find_labels(&s), n, "", out);
     att_settings_close(&s);
-    if (e) {
-        att_vit_free_labels(ctx, n, label);
-        label = NULL;
-    }
-    *out = label;
     return e;
 }
 
-void att_vit_free_labels(att_ctx *ctx, int64_t n, char **labels)
-{
-    for (int64_t i = 0; labels && i < n; i++)
-        att_free(ctx, labels[i]);
-    att_free(ctx, labels);
-}
-
 /* ---- the same classes in another order */
-
-/* "LABEL_7", as `transformers` names a class 7 without a name, is "7". */
-static const char *plain(const char *label) { return strncmp(label, "LABEL_", 6) ? label : label + 6; }
-
-/* Returns the index of a name in labels [n], or n; first: where it is tried first. */
-static int64_t find(const char *name, char *const *labels, int64_t n, int64_t first)
-{
-    if (!strcmp(plain(name), plain(labels[first])))
-        return first;
-    int64_t i = 0;
-    while (i < n && strcmp(plain(name), plain(labels[i])) != 0)
-        i++;
-    return i;
-}
 
 /* Permutes the rows of `was`, a copy: row i was row[i]. */
 static void permute(const att_tensor *w, const float *was, const int64_t *row)
@@ -125,7 +72,7 @@ static att_status permute_head(const att_vit *m, const int64_t *row)
 static bool match(const char *const *labels, char *const *own, int64_t n, int64_t *row, bool *used)
 {
     for (int64_t i = 0; i < n; i++) {
-        row[i] = find(labels[i], own, n, i);
+        row[i] = att_class_names_find(labels[i], own, n, i);
         if (row[i] == n || used[row[i]])
             return false;
         used[row[i]] = true;
@@ -148,6 +95,6 @@ att_status att_vit_order_classes(const att_vit *m, const char *folder, const cha
         e = permute_head(m, row);
     att_free(ctx, used);
     att_free(ctx, row);
-    att_vit_free_labels(ctx, n, own);
+    att_class_names_free(ctx, n, own);
     return e;
 }

@@ -48,6 +48,12 @@ att_status att_vit_write(const att_vit *m, const char *folder, const char *const
 
 /* ---- other classes */
 
+static bool is_head(const att_model *m, const char *name, const void *config)
+{
+    (void)m, (void)config;
+    return !strncmp(name, "head.", 5);
+}
+
 /* Writes all parameters but those of the classifier, whose shapes differ. */
 static att_status copy_parameters(const att_vit *to, const att_vit *from)
 {
@@ -55,7 +61,7 @@ static att_status copy_parameters(const att_vit *to, const att_vit *from)
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < att_nn_params_count(att_vit_params(from)); i++) {
         const att_param *p = att_nn_params_at(att_vit_params(from), i, &name);
-        if (strncmp(name, "head.", 5) != 0)
+        if (!is_head(&from->model, name, NULL))
             e = att_tensor_convert(from->model.ctx, att_param_value(p),
                                    att_param_value(att_nn_params_find(to->model.params, name)));
     }
@@ -80,7 +86,11 @@ static att_status replace_classifier(const att_vit *m, const char *folder, int64
     return e;
 }
 
-static void set_config(att_model *m, const void *config) { ((att_vit *)m)->config = *(const att_vit_config *)config; }
+static void set_config(att_model *m, att_settings *s, const void *config)
+{
+    (void)s;
+    ((att_vit *)m)->config = *(const att_vit_config *)config;
+}
 
 /* Makes the model for other classes where some parameters are frozen, and so views of the folder's: opens the folder
  * once more, with a new classifier. */
@@ -91,7 +101,7 @@ static att_status open_again(const att_vit *m, const char *folder, int64_t class
     c.info.classes = classes;
     return att_model_open_changed(
         m->model.ctx, __func__, m->model.kind, folder, options,
-        &(const att_model_change){.configured = set_config, .user = &c, .fresh = "head.", .seed = seed}, out);
+        &(const att_model_change){.configured = set_config, .user = &c, .fresh = is_head, .seed = seed}, out);
 }
 
 att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
