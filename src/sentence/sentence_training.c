@@ -4,7 +4,7 @@
 #include "model/checksum.h"
 #include "sentence/sentence.h"
 #include "text/utf8.h"
-#include "sentence/distinct_batches.h"
+#include "train/distinct_batches.h"
 #include "train/shuffle.h"
 #include "sentence/sentence_loss.h"
 #include "train/training.h"
@@ -119,12 +119,7 @@ static att_status prepare_ranking(sentence_data *t)
     e = e ? e : begin_epoch(t, 0, &batches);
     for (int64_t i = 0; i < o->batch; i++)
         t->class[i] = (int32_t)i;
-    if (e || t->first[1] == o->batch)
-        return e;
-    return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
-                    "a batch of %lld without a text that occurs twice cannot be filled, only one of %lld: texts repeat "
-                    "too often for so large a batch",
-                    (long long)o->batch, (long long)t->first[1]);
+    return e || t->first[1] == o->batch ? e : att_distinct_batches_refuse(t->base.ctx, o->batch, t->first[1]);
 }
 
 /* Makes the classifier of the softmax loss. */

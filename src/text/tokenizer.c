@@ -266,31 +266,61 @@ static void append_part(att_token_sink *s, const att_tokens *from, int64_t n, bo
         memcpy(s->tokens.offsets + 2 * at, from->offsets, 2 * (size_t)n * sizeof *from->offsets);
 }
 
-static void join_pair(att_token_sink *s, const att_template *p, const att_token_sink part[2])
+static void join_pair(att_token_sink *s, const att_template *p, const att_tokens *const part[2])
 {
     const int64_t max = s->options->max_tokens;
-    int64_t n[2] = {part[0].tokens.count, part[1].tokens.count};
+    int64_t n[2] = {part[0]->count, part[1]->count};
     size_t capacity = 0;
     if (max > 0)
         share_room(max - special_tokens(p), n);
     s->limit = INT64_MAX;
-    s->truncated = n[0] < part[0].tokens.count || n[1] < part[1].tokens.count;
+    s->truncated = n[0] < part[0]->count || n[1] < part[1]->count;
     for (int64_t i = 0; i < p->count; i++) {
         int32_t special = p->item[i];
         const int text = special == ATT_TEXT_B;
         if (special >= 0)
             append_part(s, &(att_tokens){.ids = &special, .count = 1}, 1, true, p->type[i], &capacity);
         else {
-            const att_tokens some = some_of(&part[text].tokens, n[text], s->t->truncate_left);
+            const att_tokens some = some_of(part[text], n[text], s->t->truncate_left);
             append_part(s, &some, n[text], false, p->type[i], &capacity);
         }
     }
 }
 
+/* Where two texts stand, by these options. */
+static const att_template *template_of_pair(const att_tokenizer *t, const att_tokenize_options *o)
+{
+    static const att_template alone = {{ATT_TEXT_A, ATT_TEXT_B}, {0, 1}, 2};
+    const att_template *p = o->no_special ? &t->plain_pair : &t->pair;
+    return p->count ? p : &alone;
+}
+
+/* Joins tokens of both texts in a sink, which is freed after an error and otherwise becomes *out. */
+static att_status finish_pair(att_token_sink *s, const att_tokens *a, const att_tokens *b, att_tokens *out)
+{
+    reserve(s, 1);
+    if (!s->status)
+        join_pair(s, template_of_pair(s->t, s->options), (const att_tokens *const[]){a, b});
+    s->tokens.truncated = s->truncated;
+    if (s->status)
+        sink_free(s);
+    else
+        *out = s->tokens;
+    return s->status;
+}
+
+att_status att_tokens_join(const att_tokenizer *t, const att_tokens *a, const att_tokens *b,
+                           const att_tokenize_options *opt, att_tokens *out)
+{
+    att_token_sink s = {.t = t, .options = opt};
+    *out = (att_tokens){0};
+    const att_status status = check_encode(t, opt, special_tokens(template_of_pair(t, opt)));
+    return status ? status : finish_pair(&s, a, b, out);
+}
+
 att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
                              const att_tokenize_options *opt, att_tokens *out)
 {
-    static const att_template alone = {{ATT_TEXT_A, ATT_TEXT_B}, {0, 1}, 2};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_tokenize_options o;
@@ -301,27 +331,18 @@ att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_byt
     if ((!a && a_bytes > 0) || (!b && b_bytes > 0))
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_tokenize_pair: %s is NULL, but %s_bytes is %zu", a ? "b" : "a",
                         a ? "b" : "a", a ? b_bytes : a_bytes);
-    const att_template *p = o.no_special ? &t->plain_pair : &t->pair;
-    p = p->count ? p : &alone;
-    if ((status = check_encode(t, &o, special_tokens(p))))
+    if ((status = check_encode(t, &o, special_tokens(template_of_pair(t, &o)))))
         return status;
     att_token_sink s = {.t = t, .options = &o}, part[2] = {s, s};
-    reserve(&s, 1);
     encode_text(&part[0], a, a_bytes, INT64_MAX);
     encode_text(&part[1], b, b_bytes, INT64_MAX);
     for (int i = 0; i < 2; i++)
         if (part[i].status)
             att_token_sink_fail(&s, part[i].status);
-    if (!s.status)
-        join_pair(&s, p, part);
-    s.tokens.truncated = s.truncated;
+    status = s.status ? s.status : finish_pair(&s, &part[0].tokens, &part[1].tokens, out);
     sink_free(&part[0]);
     sink_free(&part[1]);
-    if (s.status)
-        sink_free(&s);
-    else
-        *out = s.tokens;
-    return s.status;
+    return status;
 }
 
 void att_tokens_free(att_ctx *ctx, att_tokens *tokens)

@@ -87,6 +87,15 @@ att_status att_tokenize_options_read(const att_tokenizer *t, const att_tokenize_
 att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
                                att_tokens *out);
 
+/* As att_tokenize_batch, of pairs: texts a [n], b [n], which have been checked, with lengths or NULL, as
+ * att_tokenize_pair has them. (tokenize_batch.c) */
+att_status att_tokenize_pairs(const att_tokenizer *t, int64_t n, const char *const *a, const size_t *a_bytes,
+                              const char *const *b, const size_t *b_bytes, const att_tokenize_options *opt,
+                              att_tokens *out);
+/* The tokens of a pair: of texts that were tokenized without special tokens and without a limit. */
+att_status att_tokens_join(const att_tokenizer *t, const att_tokens *a, const att_tokens *b,
+                           const att_tokenize_options *opt, att_tokens *out);
+
 /* Constructors; *out is NULL on error. */
 /* Opens tokenizer.json, or the older layouts vocab.txt, or vocab.json and merges.txt. */
 att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);

@@ -3,7 +3,7 @@
 #include "fixtures/check.h"
 #include "fixtures/golden_text.h"
 #include "fixtures/tiny_bert.h"
-#include "sentence/distinct_batches.h"
+#include "train/distinct_batches.h"
 #include "train/shuffle.h"
 #include "train/training.h"
 #include "attend_sentence.h"

@@ -1,4 +1,4 @@
-#include "sentence/distinct_batches.h"
+#include "train/distinct_batches.h"
 #include "util/util.h"
 #include "text/hash_table.h"
 
@@ -64,6 +64,14 @@ att_status att_distinct_batches_make(att_ctx *ctx, const char *const *texts, con
     if (e)
         att_distinct_batches_free(out);
     return e;
+}
+
+att_status att_distinct_batches_refuse(att_ctx *ctx, int64_t batch, int64_t filled)
+{
+    return att_fail(ctx, ATT_ERR_ARGUMENT,
+                    "a batch of %lld without a text that occurs twice cannot be filled, only one of %lld: texts repeat "
+                    "too often for so large a batch",
+                    (long long)batch, (long long)filled);
 }
 
 void att_distinct_batches_free(att_distinct_batches *d)

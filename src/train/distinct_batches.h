@@ -1,7 +1,7 @@
 /* Batches in which no text occurs twice: a text that is the positive of one example would be the negative of another
  * (sentence-transformers' NoDuplicatesBatchSampler). */
-#ifndef ATT_SENTENCE_DISTINCT_BATCHES_H
-#define ATT_SENTENCE_DISTINCT_BATCHES_H
+#ifndef ATT_TRAIN_DISTINCT_BATCHES_H
+#define ATT_TRAIN_DISTINCT_BATCHES_H
 
 #include "attend_util.h"
 
@@ -16,6 +16,8 @@ typedef struct att_distinct_batches {
 /* Numbers texts [n, columns], with lengths bytes or NULL. */
 att_status att_distinct_batches_make(att_ctx *ctx, const char *const *texts, const size_t *bytes, int64_t n,
                                      int64_t columns, att_distinct_batches *out);
+/* The error that the first batch of `batch` rows has but `filled`, as texts repeat. */
+att_status att_distinct_batches_refuse(att_ctx *ctx, int64_t batch, int64_t filled);
 void att_distinct_batches_free(att_distinct_batches *d);
 /* Reorders the examples of order [n] so that batch i is order[first[i]], ..., order[first[i + 1] - 1], first [n + 1]:
  * the first `batch` of the examples that are left without a text in common; those left out come in a later batch.
