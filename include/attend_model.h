@@ -1,8 +1,8 @@
 /* attend_model.h - what all models have in common, on top of attend_nn.h and attend_text.h.
  *
  * Chapters: 1 Weights, 2 Models by name, 3 Models of any kind. Each subject has a header: attend_language.h,
- * attend_sentence.h, attend_translate.h, attend_vision.h, attend_caption.h, attend_recommend.h; attend_train.h is on
- * their trainings.
+ * attend_sentence.h, attend_text_classifier.h, attend_translate.h, attend_vision.h, attend_caption.h,
+ * attend_recommend.h; attend_train.h is on their trainings.
  *
  * A model is a folder in the format in which it is published. Settings are read from it, never assumed: an unsupported
  * setting is an error that names it. Files are validated completely before any of their content is used. attend.h
@@ -195,10 +195,11 @@ typedef enum att_subject {
     ATT_SUBJECT_LANGUAGE,  /* att_text_generator_* */
     ATT_SUBJECT_VISION,    /* att_image_model_* */
     ATT_SUBJECT_CAPTION,   /* att_caption_model_* */
-    ATT_SUBJECT_RECOMMEND  /* att_recommender_* */
+    ATT_SUBJECT_RECOMMEND, /* att_recommender_* */
+    ATT_SUBJECT_CLASSIFIER /* att_text_classifier_* */
 } att_subject;
 /* Returns what models of a subject are called: "sentence model", "translator", "language model", "vision model",
- * "captioner", "recommender"; ATT_SUBJECT_NONE: "model". */
+ * "captioner", "recommender", "text classifier"; ATT_SUBJECT_NONE: "model". */
 ATT_API const char *att_subject_name(att_subject subject);
 
 typedef struct att_model_identity {
@@ -226,7 +227,8 @@ ATT_API att_status att_any_model_weights(const att_any_model *m, att_model_weigh
  * (att_caption_model_encoder). */
 ATT_API const att_nn_params *att_any_model_params(const att_any_model *m);
 /* Returns the model as the type of this subject: a const att_sentence *, att_translator *, att_text_generator *,
- * att_image_model *, att_caption_model * or att_recommender *, valid as long as m. NULL: it is of another subject. */
+ * att_image_model *, att_caption_model *, att_recommender * or att_text_classifier *, valid as long as m. NULL: it is of
+ * another subject. */
 ATT_API const void *att_any_model_as(const att_any_model *m, att_subject subject);
 
 #ifdef __cplusplus

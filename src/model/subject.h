@@ -11,6 +11,9 @@ typedef struct att_model_subject {
     const att_model_kind *const *kinds; /* those by whose types its functions open a folder, up to NULL */
     const char *file;                   /* a folder with this file is of the subject, whatever else it has; or NULL */
     bool gguf;                          /* does it open .gguf files? */
+    /* Is a folder of this subject, whatever another has of its types and files? config: its config.json. Error: memory.
+     * Or NULL */
+    att_status (*claims)(att_ctx *ctx, const char *folder, const att_settings *config, bool *is);
     /* Is a folder whose "model_type" no subject has one of this subject, by other settings? Or NULL */
     bool (*recognizes)(const att_settings *config);
     /* Its functions, of a model as they have it */

@@ -61,6 +61,20 @@ static bool has_type(const att_model_subject *s, const char *type)
     return *k;
 }
 
+/* The subject that claims a folder; it stays if none does. */
+static att_status by_claim(att_ctx *ctx, const char *folder, const att_settings *config,
+                           const att_model_subject **subject)
+{
+    att_status status = ATT_OK;
+    for (const att_model_subject *const *s = att_subjects; !status && *s; s++) {
+        bool is = false;
+        status = (*s)->claims ? (*s)->claims(ctx, folder, config, &is) : ATT_OK;
+        if (is)
+            *subject = *s;
+    }
+    return status;
+}
+
 static const att_model_subject *by_settings(const att_settings *config, const char *type)
 {
     const att_model_subject *const *s = att_subjects;
@@ -81,8 +95,9 @@ static void copy_text(char *to, size_t size, const json_t *value)
     snprintf(to, size, "%s", text ? text : "");
 }
 
-/* Reads config.json, or what stands for it in a .gguf file. */
-static att_status read_config(att_ctx *ctx, const char *path, att_model_identity *id, const att_model_subject **subject)
+/* Reads config.json, or what stands for it in the .gguf file, "" if it is none. */
+static att_status read_config(att_ctx *ctx, const char *path, const char *gguf, att_model_identity *id,
+                              const att_model_subject **subject)
 {
     att_settings s;
     att_model_settings_read(&s, ctx, path, "config.json", false);
@@ -95,6 +110,8 @@ static att_status read_config(att_ctx *ctx, const char *path, att_model_identity
             snprintf(id->type, sizeof id->type, "timm");
         if (!*subject)
             *subject = by_settings(&s, id->type);
+        if (!*gguf && !s.status)
+            s.status = by_claim(ctx, path, &s, subject);
     }
     att_settings_close(&s);
     return s.status;
@@ -127,7 +144,7 @@ att_status att_model_identify(att_ctx *ctx, const char *path, att_model_identity
     s = att_gguf_path(ctx, path, "config.json", gguf);
     if (!subject && (s || *gguf))
         subject = by_gguf();
-    s = s ? s : read_config(ctx, path, &id, &subject);
+    s = s ? s : read_config(ctx, path, gguf, &id, &subject);
     if (!s && !subject && folder)
         s = att_refuse_adapter(ctx, path);
     if (subject)

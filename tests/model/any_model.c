@@ -43,7 +43,7 @@ static void each_type_that_is_opened_is_identified(void **state)
                 assert_string_equal(id.architecture, "");
                 folder_remove(&f);
             }
-    assert_int_equal(subjects, 6);
+    assert_int_equal(subjects, 7);
     assert_string_equal(att_subject_name(ATT_SUBJECT_CAPTION), "captioner");
     assert_string_equal(att_subject_name(ATT_SUBJECT_NONE), "model");
     assert_string_equal(att_subject_name((att_subject)77), "model");
@@ -68,6 +68,10 @@ static const struct {
      "RobertaModel"},
     {"{\"model_type\": \"electra\", \"architectures\": [\"ElectraModel\"]}", ATT_SUBJECT_NONE, "electra",
      "ElectraModel"},
+    {"{\"model_type\": \"bert\", \"architectures\": [\"BertForSequenceClassification\"]}", ATT_SUBJECT_CLASSIFIER,
+     "bert", "BertForSequenceClassification"},
+    {"{\"model_type\": \"deberta\", \"architectures\": [\"DebertaForSequenceClassification\"]}", ATT_SUBJECT_CLASSIFIER,
+     "deberta", "DebertaForSequenceClassification"},
     {"{\"model_type\": 7, \"architectures\": \"BertModel\"}", ATT_SUBJECT_NONE, "", ""},
     {"{\"model_type\": null, \"architectures\": [], \"architecture\": 1}", ATT_SUBJECT_NONE, "", ""},
     {"{}", ATT_SUBJECT_NONE, "", ""}};

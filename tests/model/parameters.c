@@ -10,6 +10,9 @@ static const att_nn_params *of_subject(const att_any_model *m, att_subject subje
     case ATT_SUBJECT_SENTENCE:
         assert_ptr_equal(att_encoder_params(att_sentence_encoder(model)), att_sentence_params(model));
         return att_sentence_params(model);
+    case ATT_SUBJECT_CLASSIFIER:
+        assert_ptr_equal(att_encoder_params(att_text_classifier_encoder(model)), att_text_classifier_params(model));
+        return att_text_classifier_params(model);
     case ATT_SUBJECT_TRANSLATE:
         assert_ptr_equal(att_encoder_decoder_params(att_translator_model(model)), att_translator_params(model));
         return att_translator_params(model);

@@ -3,7 +3,6 @@
 #include "fixtures/check.h"
 #include "fixtures/model_cases.h"
 #include "caption/caption_model.h"
-#include "sentence/sentence.h"
 #include "translate/seq2seq.h"
 #include "translate/transformer.h"
 
@@ -55,14 +54,20 @@ static att_transformer_info transformer(const att_encoder_decoder *m)
 
 /* Each applies a model on t, and says what should be heard. */
 
-static att_var *sentence(att_tape *t, const void *m, heard *h)
+static att_var *encoder(att_tape *t, const att_encoder *e, heard *h)
 {
-    const att_encoder *e = att_sentence_encoder(m);
     att_encoder_info i = {.size = sizeof i};
     captioner_need(att_encoder_describe(e, &i));
     expect_layers(h, "encoder", i.layers, false, 7, i.hidden);
     add(h, "encoder", 7, i.hidden);
     return att_encoder_apply(t, e, ids, some, 2, NULL);
+}
+
+static att_var *sentence(att_tape *t, const void *m, heard *h) { return encoder(t, att_sentence_encoder(m), h); }
+
+static att_var *classifier(att_tape *t, const void *m, heard *h)
+{
+    return encoder(t, att_text_classifier_encoder(m), h);
 }
 
 static att_var *language(att_tape *t, const void *g, heard *h)
@@ -154,8 +159,9 @@ static att_var *recommender(att_tape *t, const void *m, heard *h)
 }
 
 static att_var *(*const apply_of[])(att_tape *t, const void *m, heard *h) = {
-    [ATT_SUBJECT_SENTENCE] = sentence, [ATT_SUBJECT_LANGUAGE] = language, [ATT_SUBJECT_TRANSLATE] = translator,
-    [ATT_SUBJECT_VISION] = vision,     [ATT_SUBJECT_CAPTION] = captioner, [ATT_SUBJECT_RECOMMEND] = recommender};
+    [ATT_SUBJECT_SENTENCE] = sentence,    [ATT_SUBJECT_LANGUAGE] = language, [ATT_SUBJECT_TRANSLATE] = translator,
+    [ATT_SUBJECT_VISION] = vision,        [ATT_SUBJECT_CAPTION] = captioner, [ATT_SUBJECT_RECOMMEND] = recommender,
+    [ATT_SUBJECT_CLASSIFIER] = classifier};
 
 static void scopes_of_all_models_end_with_the_results_that_attend_model_h_names(void **state)
 {

@@ -1,0 +1,202 @@
+/* attend_text_classifier.h - classifiers of texts and of pairs of texts, reranking, and their training.
+ *
+ * Chapters: 1 Classifiers, 2 Training.
+ *
+ * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
+ * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+#ifndef ATTEND_TEXT_CLASSIFIER_H
+#define ATTEND_TEXT_CLASSIFIER_H
+
+#include "attend_encoder.h"
+#include "attend_train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Classifiers ------------------------------------------------------ */
+
+/* A text encoder with a classifier on the vector of the first token (or, as ModernBERT's settings state, on the mean),
+ * with its tokenizer and the names of its labels: BertForSequenceClassification and the classes of the other encoders
+ * of `transformers`. With one label and pairs of texts it is a cross-encoder, which reads a query and a document
+ * together and scores them (Nogueira, Cho 2019): CrossEncoder of sentence-transformers. */
+typedef struct att_text_classifier att_text_classifier;
+
+/* What becomes of the logits */
+typedef enum att_text_activation {
+    ATT_TEXT_ACTIVATION_MODEL = 0, /* of options: att_text_classifier_info.activation */
+    ATT_TEXT_ACTIVATION_IDENTITY,
+    ATT_TEXT_ACTIVATION_SIGMOID, /* of each by itself */
+    ATT_TEXT_ACTIVATION_SOFTMAX  /* over all labels */
+} att_text_activation;
+
+typedef struct att_text_classifier_info {
+    size_t size;
+    const char *type;   /* of its encoder, "bert": valid as long as the model */
+    int64_t labels;     /* numbers of a result; 1: a score */
+    int64_t max_tokens; /* of a text or pair, special tokens included; longer ones are truncated */
+    int64_t hidden, layers, heads;
+    /* As CrossEncoder has it: "activation_fn" of config_sentence_transformers.json or, in config.json, of
+     * "sentence_transformers", else "sbert_ce_default_activation_function"; without these the sigmoid of one label, of
+     * several the identity. */
+    att_text_activation activation;
+    /* What makes probabilities of the logits, as the pipeline of `transformers` does by "problem_type": the sigmoid of
+     * one label or of multi_label_classification, the softmax of others; of regression the identity, which has none. */
+    att_text_activation probability;
+} att_text_classifier_info;
+
+/* options or NULL: defaults. Errors: the folder has an encoder without a classifier, or a model of another kind; names
+ * of labels that are missing, or not as many as the classifier has. */
+ATT_API att_status att_text_classifier_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                            att_text_classifier **out);
+/* For training, with f32 weights of its own, but for frozen ones. options or NULL: defaults */
+ATT_API att_status att_text_classifier_open_for_training(att_ctx *ctx, const char *folder,
+                                                         const att_trainable_options *options,
+                                                         att_text_classifier **out);
+typedef struct att_text_labels {
+    size_t size;
+    int64_t n;                /* labels; 1: a score */
+    const char *const *names; /* [call] [n], UTF-8, no two the same; or NULL: "LABEL_0", "LABEL_1" ... */
+    uint64_t seed;            /* of the initialization */
+} att_text_labels;
+/* For training, too, of these labels: of the folder of an encoder, of a sentence model in its main folder, or of a
+ * classifier. Its last matrix is new, normal with a standard deviation of 0.02, where the folder has other names of
+ * labels or another number of them, and so is what else of the classifier the folder lacks. Where labels has no names a
+ * folder of as many labels keeps its own. options or NULL: defaults */
+ATT_API att_status att_text_classifier_new(att_ctx *ctx, const char *folder, const att_text_labels *labels,
+                                           const att_trainable_options *options, att_text_classifier **out);
+ATT_API void att_text_classifier_free(att_text_classifier *m);
+ATT_API att_status att_text_classifier_describe(const att_text_classifier *m, att_text_classifier_info *info);
+ATT_API att_status att_text_classifier_weights(const att_text_classifier *m, att_model_weights *weights);
+/* Its parameters, those of its encoder and "classifier.": see attend_model.h. */
+ATT_API const att_nn_params *att_text_classifier_params(const att_text_classifier *m);
+ATT_API const att_tokenizer *att_text_classifier_tokenizer(const att_text_classifier *m);
+ATT_API const att_encoder *att_text_classifier_encoder(const att_text_classifier *m);
+/* The name of label i, as "id2label" has it or "LABEL_0"; NULL: out of range. */
+ATT_API const char *att_text_classifier_label(const att_text_classifier *m, int64_t i);
+/* Gives back the memory that calls have left for the next ones: that of the largest batches of at most 16 calls that
+ * ran at once. May be called while others use the model. m or NULL: nothing. */
+ATT_API void att_text_classifier_trim(const att_text_classifier *m);
+/* Bytes of that memory. m or NULL: 0 */
+ATT_API size_t att_text_classifier_idle_bytes(const att_text_classifier *m);
+
+typedef struct att_text_classify_options {
+    size_t size;
+    const char *const *pairs; /* [call] [n]: the second texts of pairs; or NULL: each text stands alone */
+    const size_t *pair_bytes; /* [call] [n]: their lengths; or NULL: they are zero-terminated */
+    att_text_activation activation;
+    int64_t max_tokens; /* truncate to these, at most the model's; 0: the model's */
+    /* Instead of texts and pairs the tokens of each, as att_tokenize and att_tokenize_pair have them, special tokens
+     * included; texts are NULL */
+    const int32_t *ids;      /* [call] [offsets[n]] or NULL */
+    const int32_t *type_ids; /* [call] [offsets[n]] or NULL: all 0 */
+    const int64_t *offsets;  /* [call] [n + 1] ascending from 0; or NULL */
+    int64_t *tokens; /* [call] or NULL: receives the number of tokens of each text or pair [n], special tokens included,
+                      * after it was truncated */
+    bool *truncated; /* [call] or NULL: receives whether each text or pair [n] was truncated */
+    att_progress_fn progress; /* [call] in numbers of texts; or NULL */
+    void *user;               /* [call] */
+} att_text_classify_options;
+/* Scores of labels: texts [n] with lengths bytes [n] or NULL (zero-terminated), and options.pairs -> out [n, labels],
+ * in the given order, with the same bits whatever else is in the call. Where options.ids are given, there are no texts.
+ * Of a pair with more than max_tokens the longer text loses tokens first, as "longest_first" of `transformers` does it.
+ * options or NULL: defaults. The memory besides out does not grow with n. Errors: a text that is NULL; max_tokens below
+ * the number of special tokens or above the model's; given ids or token types that the model does not have, or of a
+ * text none or more than max_tokens; a score that is not finite, as of damaged weights; memory; cancelled. After an
+ * error out, tokens and truncated may be written in part. */
+ATT_API att_status att_text_classify(const att_text_classifier *m, int64_t n, const char *const *texts,
+                                     const size_t *bytes, const att_text_classify_options *options, float *out);
+
+typedef struct att_ranked_text {
+    int64_t document;
+    float score;
+} att_ranked_text;
+typedef struct att_text_rank_options {
+    size_t size;
+    int64_t top; /* documents of the result; 0: all */
+    att_text_activation activation;
+    int64_t max_tokens;       /* of a pair, at most the model's; 0: the model's */
+    int64_t *tokens;          /* [call] or NULL: receives the number of tokens of each pair of query and document [n] */
+    bool *truncated;          /* [call] or NULL: receives whether each pair [n] was truncated */
+    att_progress_fn progress; /* [call] in numbers of documents; or NULL */
+    void *user;               /* [call] */
+} att_text_rank_options;
+/* Ranks documents [n] with lengths bytes [n] or NULL (zero-terminated) by their score with a query [query_bytes]: the
+ * best first, equal ones in the given order -> out [n], or [top] where that is less. options or NULL: defaults. Errors:
+ * those of att_text_classify; a model with more labels than one, or with the softmax, which of one is always 1. */
+ATT_API att_status att_text_rank(const att_text_classifier *m, const char *query, size_t query_bytes, int64_t n,
+                                 const char *const *documents, const size_t *bytes,
+                                 const att_text_rank_options *options, att_ranked_text *out);
+
+/* Writes a model that was opened for training as a folder, which is created if it does not exist: config.json with its
+ * labels and activation, model.safetensors in the format of its class, and the tokenizer files of the original folder.
+ * `transformers` and CrossEncoder open it. dtype: of the weights; 0: f32. */
+ATT_API att_status att_text_classifier_write(const att_text_classifier *m, const char *folder, att_dtype dtype);
+
+/* Attention, hidden states and what depends on them of one text [bytes], or of a pair with the second text pair
+ * [pair_bytes], which are truncated to max_tokens: see attend_trace.h. Its output is one row, the logits. pair or NULL:
+ * a text alone. Of options.ids, tokens of one text, text and pair are NULL. options or NULL: defaults. Errors: options
+ * out of range; both texts and ids, or none; ids that are not in the vocabulary; memory; cancelled. */
+ATT_API att_status att_text_classifier_trace(const att_text_classifier *m, const char *text, size_t bytes,
+                                             const char *pair, size_t pair_bytes, const att_trace_options *options,
+                                             att_trace **out);
+
+/* ---- 2 Training --------------------------------------------------------- */
+
+/* The loss of an example, a row of texts; each equals that of sentence-transformers' CrossEncoder. */
+typedef enum att_text_classifier_loss {
+    /* Of pairs with scores from 0 to 1, or 0 and 1: -t log s - (1 - t) log(1 - s), s = sigmoid(logit):
+     * BinaryCrossEntropyLoss */
+    ATT_TEXT_CLASSIFIER_LOSS_BINARY_CROSS_ENTROPY = 0,
+    /* Cross entropy of softmax(logits) of labeled pairs: CrossEntropyLoss */
+    ATT_TEXT_CLASSIFIER_LOSS_CROSS_ENTROPY,
+    /* Cross entropy of softmax(scale sigmoid(logit_j)) over the pairs of an anchor with its positive, which is the
+     * right one, with other texts of the batch and with its hard negatives: MultipleNegativesRankingLoss. No text
+     * occurs twice in a batch. */
+    ATT_TEXT_CLASSIFIER_LOSS_MULTIPLE_NEGATIVES_RANKING,
+    /* (logit - score)^2 of pairs with scores of a teacher (Hofstaetter et al. 2020): MSELoss */
+    ATT_TEXT_CLASSIFIER_LOSS_MEAN_SQUARED_ERROR
+} att_text_classifier_loss;
+
+/* Training of a text classifier from rows of texts: minimizes the mean loss with AdamW. Weight decay is of all
+ * matrices. */
+typedef struct att_text_classifier_training_options {
+    size_t size;
+    int64_t rows;
+    const char *const *texts; /* [call] [rows, columns], UTF-8 */
+    const size_t *bytes;      /* [call] [rows, columns], or NULL: zero-terminated */
+    int64_t columns;       /* texts of a row; 0: 2. 1: texts that stand alone; 3 and more of the ranking loss: anchor,
+                            * positive, hard negatives */
+    const double *scores;  /* [call] [rows]: of binary cross entropy, from 0 to 1, and of the squared error */
+    const int32_t *labels; /* [call] [rows], from 0 to classes - 1: of cross entropy */
+    int64_t classes;
+    const char *const *names; /* [call] [classes]: of the labels, UTF-8, no two the same; or NULL. A model with the same
+                               * names in another order keeps its own order. */
+    int64_t batch;            /* rows; 0: 16 */
+    int64_t max_tokens;       /* of a pair, at most the model's; 0: the model's */
+    const char *model;        /* [call] of att_text_classifier_training_open only: the folder to begin with, as
+                               * att_text_classifier_new opens it for one label or for `classes` */
+    att_text_classifier_loss loss;
+    int64_t negatives; /* of the ranking loss: texts of other rows of the batch that an anchor is paired with, drawn for
+                        * each; 0: 4. Where a batch has no more than these, all */
+    double scale;      /* of the ranking loss; 0: 10 */
+    /* What is applied to logits before the ranking loss and the squared error: the identity or the sigmoid;
+     * ATT_TEXT_ACTIVATION_MODEL: the sigmoid for the ranking loss, the identity for the squared error. */
+    att_text_activation activation;
+} att_text_classifier_training_options;
+/* In memory: the model, which was opened for training, must outlive the training. In a folder, which is not that of the
+ * model to begin with and becomes one that att_text_classifier_open opens. A new classifier's activation is that of the
+ * squared error's logits, else the sigmoid of one label. */
+ATT_API att_status att_text_classifier_training_new(att_text_classifier *m, const att_training_options *common,
+                                                    const att_text_classifier_training_options *options,
+                                                    att_training **out);
+ATT_API att_status att_text_classifier_training_open(att_ctx *ctx, const char *folder,
+                                                     const att_training_options *common,
+                                                     const att_text_classifier_training_options *options,
+                                                     att_training **out);
+ATT_API const att_text_classifier *att_training_text_classifier(const att_training *t); /* NULL for other trainings */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

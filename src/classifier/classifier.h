@@ -1,0 +1,36 @@
+/* Text classifiers, internal. Public: att_text_classifier_*. */
+#ifndef ATT_CLASSIFIER_CLASSIFIER_H
+#define ATT_CLASSIFIER_CLASSIFIER_H
+
+#include "classifier/classifier_config.h"
+#include "model/tape_pool.h"
+#include "stack/encoder.h"
+
+struct att_text_classifier {
+    att_model model; /* parameters are those of the encoder, the head's among them */
+    att_text_classifier_config config;
+    char *folder;
+    att_tokenizer *tokenizer;
+    att_encoder *encoder;
+    att_encoder_info info;
+    att_tape_pool tapes;
+};
+
+/* Tokens of texts or pairs, as the encoder and the head get them. Arrays must stay until the tape's reset. */
+typedef struct att_text_classifier_input {
+    const int32_t *ids, *type_ids; /* [offsets[n]]; type_ids or NULL: all 0 */
+    att_text_head_call head;       /* with the offsets, and dropout */
+} att_text_classifier_input;
+/* Logits -> [n, labels] */
+att_var *att_text_classifier_logits(att_tape *t, const att_text_classifier *m, const att_text_classifier_input *in);
+
+/* Is a row for the model's types of tokens, or are they all 0? */
+static inline bool att_text_classifier_has_types(const att_text_classifier *m)
+{
+    return m->info.types > 1 && !m->config.no_types;
+}
+
+/* What an activation makes of logits [n, labels]. */
+att_var *att_text_activate(att_tape *t, att_var *logits, att_text_activation activation);
+
+#endif

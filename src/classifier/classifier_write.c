@@ -1,0 +1,155 @@
+/* Writes a trained text classifier as a folder of `transformers`, which CrossEncoder opens, too. */
+#include "classifier/classifier.h"
+#include "io/atomic_write.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- config.json */
+
+/* "id2label" and "label2id" */
+static int set_names(json_t *root, const att_text_classifier_config *c)
+{
+    json_t *names = json_object(), *numbers = json_object();
+    int failed = !names || !numbers;
+    for (int64_t i = 0; !failed && i < c->head.labels; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        failed = json_object_set_new(names, number, json_string(c->name[i])) ||
+                 json_object_set_new(numbers, c->name[i], json_integer(i));
+    }
+    failed = failed || json_object_set(root, "id2label", names) || json_object_set(root, "label2id", numbers);
+    json_decref(names);
+    json_decref(numbers);
+    return failed;
+}
+
+static const char *class_of(att_text_activation a)
+{
+    return a == ATT_TEXT_ACTIVATION_SIGMOID ? "torch.nn.modules.activation.Sigmoid"
+                                            : "torch.nn.modules.linear.Identity";
+}
+
+static int set_activation(json_t *root, const att_text_classifier_config *c)
+{
+    static const char key[] = "sentence_transformers";
+    json_t *object = json_object_get(root, key);
+    if (!json_is_object(object) && json_object_set_new(root, key, json_object()))
+        return -1;
+    json_object_del(root, "sbert_ce_default_activation_function");
+    return json_object_set_new(json_object_get(root, key), "activation_fn", json_string(class_of(c->activation)));
+}
+
+/* Writes that of the original folder, with the class, labels and activation of the model */
+static att_status write_config(const att_text_classifier *m, const char *folder)
+{
+    const att_text_classifier_config *c = &m->config;
+    att_settings s;
+    att_settings_read(&s, m->model.ctx, m->folder, "config.json", true);
+    if (s.status)
+        return s.status;
+    json_t *root = json_deep_copy(s.root);
+    att_settings_close(&s);
+    json_object_del(root, "num_labels");
+    if (c->relabeled)
+        json_object_del(root, "problem_type");
+    if (root && (json_object_set_new(root, "architectures", json_pack("[s]", att_text_head_class(c->head.kind))) ||
+                 set_names(root, c) || set_activation(root, c))) {
+        json_decref(root);
+        root = NULL;
+    }
+    return att_settings_write(m->model.ctx, folder, "config.json", root);
+}
+
+/* config_sentence_transformers.json, which counts before config.json where there is modules.json */
+static att_status write_cross_encoder(const att_text_classifier *m, const char *folder)
+{
+    static const char name[] = "config_sentence_transformers.json";
+    att_settings s;
+    att_settings_read(&s, m->model.ctx, m->folder, name, true);
+    if (s.status)
+        return s.status;
+    json_t *root = json_deep_copy(s.root);
+    att_settings_close(&s);
+    if (root && json_object_set_new(root, "activation_fn", json_string(class_of(m->config.activation)))) {
+        json_decref(root);
+        root = NULL;
+    }
+    return att_settings_write(m->model.ctx, folder, name, root);
+}
+
+/* ---- model.safetensors */
+
+typedef struct theirs {
+    char text[ATT_CHECKPOINT_NAME];
+} theirs;
+
+/* The name in the file of our parameter `name`: of the head, or of the encoder in the class with a head, with its
+ * prefix. */
+static void name_in_file(const att_text_classifier *m, const char *name, att_tensor *value, theirs *out)
+{
+    const att_encoder_architecture *a = (const att_encoder_architecture *)(const void *)m->encoder->model.kind;
+    theirs bare;
+    if (att_checkpoint_translate(att_text_head_names(m->config.head.kind), "", name, out->text)) {
+        if (!strncmp(out->text, "pooler.", 7)) { /* which is a part of BERT's encoder there */
+            bare = *out;
+            snprintf(out->text, sizeof out->text, "%s%.100s", a->kind.prefix, bare.text);
+        }
+        return;
+    }
+    a->in_file(name, bare.text, value);
+    snprintf(out->text, sizeof out->text, "%s%.100s", a->kind.prefix, bare.text);
+}
+
+static att_status write_weights(const att_text_classifier *m, const char *folder, att_dtype dtype)
+{
+    static const char *const metadata[] = {"format", "pt"};
+    att_ctx *ctx = m->model.ctx;
+    const att_nn_params *p = att_text_classifier_params(m);
+    const int64_t n = att_nn_params_count(p);
+    char path[ATT_MAX_PATH];
+    theirs *text = att_alloc(ctx, (size_t)n, sizeof *text);
+    const char **name = att_alloc(ctx, (size_t)n, sizeof *name);
+    att_tensor *tensor = att_alloc(ctx, (size_t)n, sizeof *tensor);
+    att_status s = text && name && tensor ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !s && i < n; i++) {
+        tensor[i] = *att_param_value(att_nn_params_at(p, i, &name[i]));
+        name_in_file(m, name[i], &tensor[i], &text[i]);
+        name[i] = text[i].text;
+    }
+    s = s ? s : att_join_path(ctx, folder, "model.safetensors", path);
+    s = s ? s
+          : att_safetensors_write_in_folder(
+                ctx, path, n, name, tensor,
+                ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
+    att_free(ctx, tensor);
+    att_free(ctx, name);
+    att_free(ctx, text);
+    return s;
+}
+
+/* ---- all */
+
+att_status att_text_classifier_write(const att_text_classifier *m, const char *folder, att_dtype dtype)
+{
+    static const char *const of_tokenizer[] = {
+        "tokenizer.json", "tokenizer_config.json",   "vocab.txt",         "vocab.json",
+        "merges.txt",     "special_tokens_map.json", "added_tokens.json", NULL};
+    static const char *const of_cross_encoder[] = {"modules.json", "sentence_bert_config.json", NULL};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
+        return ATT_ERR_ARGUMENT;
+    att_ctx *ctx = m->model.ctx;
+    if (!m->model.trainable)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "%s: the model comes from att_text_classifier_open, and is not trainable", __func__);
+    att_status s = att_make_folder(ctx, folder);
+    s = s ? s : att_copy_files(ctx, m->folder, folder, of_tokenizer, 0);
+    if (!s && m->config.modules)
+        s = att_copy_files(ctx, m->folder, folder, of_cross_encoder, 1);
+    if (!s && m->config.modules)
+        s = write_cross_encoder(m, folder);
+    s = s ? s : write_config(m, folder);
+    return s ? s : write_weights(m, folder, dtype == ATT_F32 ? 0 : dtype);
+}
