@@ -117,7 +117,8 @@ const cli_command cli_attention = {
     .details =
         "Shows the attention weights of one head of one layer, after the softmax. Rows: the\n"
         "token that attends; columns: the tokens attended to. Each row sums to 1. The model\n"
-        "is a sentence model or a language model, whose tokens attend only to those before\n"
+        "is a sentence model, a text classifier (TEXT may be two with a tab between them, a pair) or a language model, "
+        "whose tokens attend only to those before "
         "them and themselves; or a translator, whose rows are the translation and columns the text, a recommender "
         "(ITEMS: ids, oldest first, with commas between them, as in attend recommend --history), a vision model or a "
         "captioner. A long text is shown by parts, and with --json row by row.\n\n"
@@ -128,7 +129,8 @@ const cli_command cli_attention = {
         "e^score over all keys, the weight, and the length of the value that it multiplies.\n\n"
         "--hide and --zero print results with and without these: of a language model the probabilities of the token "
         "after the last one or that of --from, of a sentence model the cosine with the vector of the whole, of a "
-        "vision model the probabilities of classes, of a translator or captioner the log probability of the target, of "
+        "vision model or text classifier the probabilities of classes, of a translator or captioner the log "
+        "probability of the target, of "
         "a recommender "
         "the scores of items. Together with --heads, --pair or --logit-lens only the pass without them is shown.",
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"

@@ -1,8 +1,8 @@
-/* attend classify: the classes of images. */
-#include "cli/base/json.h"
+/* attend classify: the classes of images, or of texts. */
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
-#include "cli/draw/color.h"
+#include "cli/classifier/classify_texts.h"
+#include "cli/draw/classes.h"
 #include "cli/draw/picture.h"
 #include "cli/vision/image_attention.h"
 #include "cli/vision/vision.h"
@@ -12,13 +12,29 @@
 #include <unistd.h>
 
 static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background_name;
+static cli_texts_to_classify of_texts = {.format = CLI_PAIRS_BY_NAME};
 static int64_t top = 5, layer = -1, head = -1, threads;
 static int dtype;
 static bool json;
 
 static const cli_option options[] = {
-    CLI_VISION_MODEL_OPTION(&model_name),
-    {"top", 'k', "N", .integer = &top, .min = 1, .max = INT32_MAX, .help = "number of classes to print for each image"},
+    {"model", 'm', "MODEL", .text = &model_name,
+     .help = "model folder, or name of a vision model or text classifier in the models folder or of the one that comes "
+             "with attend"},
+    {"top", 'k', "N", .integer = &top, .min = 1, .max = INT32_MAX,
+     .help = "number of classes to print for each image or text"},
+    CLI_FILE(&of_texts.file),
+    {"text", 0, "TEXT", .texts = &of_texts.texts, .help = "text, instead of lines of files; may be given repeatedly"},
+    {"pair", 0, "TEXT", .texts = &of_texts.pairs,
+     .help = "second text of a pair, whose first one is the --text of the same number"},
+    {"pairs", 'p', "FILE", .text = &of_texts.pairs_path,
+     .help =
+         "pairs of texts, one per line; a heading may name the columns, as sentence1 and sentence2; \"-\": standard "
+         "input"},
+    {"format", 0, "tsv|csv", .choice = &of_texts.format,
+     .help = "format of --pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
+             "extension"},
+    CLI_SKIP_OPTION(&of_texts.skip, "--pairs"),
     {"attention", 'a', "FILE", .text = &attention_path, .writes = true, .quiet = true,
      .help = "draw what the model attends to in the first image, to this file: " PICTURE_FORMATS},
     {"layer", 'l', "N", .integer = &layer, .max = 1000, .quiet = true,
@@ -34,84 +50,26 @@ static const cli_option options[] = {
 
 /* ---- What is printed ---------------------------------------------------------- */
 
-/* The classes of largest probability [top], those of the same by their number. */
-static void choose(const float *probability, int64_t classes, int64_t *best)
+static const char *label_of(const void *model, int64_t i) { return att_image_model_label(model, i); }
+
+static cli_classes classes_of(const cli_vision *m)
 {
-    int64_t count = 0;
-    for (int64_t i = 0; i < classes; i++) {
-        int64_t at = count;
-        for (; at > 0 && probability[i] > probability[best[at - 1]]; at--)
-            if (at < top)
-                best[at] = best[at - 1];
-        if (at < top)
-            best[at] = i;
-        count += count < top;
-    }
+    return (cli_classes){.model = m->model, .label = label_of, .n = m->info.classes, .top = top};
 }
 
-static void print_json(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
+static void print_json(const cli_classes *c, const char *path, const float *probability, const int64_t *best)
 {
     cli_json j = cli_json_begin(stdout);
     cli_json_string(&j, "image", path);
-    cli_json_array(&j, "classes");
-    for (int64_t i = 0; i < top; i++) {
-        cli_json_object(&j, NULL);
-        cli_json_string(&j, "label", att_image_model_label(m->model, best[i]));
-        cli_json_integer(&j, "class", best[i]);
-        cli_json_float(&j, "probability", probability[best[i]]);
-        cli_json_end(&j);
-    }
+    cli_classes_json(c, &j, probability, best);
     cli_json_close(&j);
 }
 
-/* Tabs and line ends are spaces. */
-static void print_field(const char *text)
-{
-    for (; *text; text++)
-        putchar(*text == '\t' || *text == '\n' || *text == '\r' ? ' ' : *text);
-}
-
 /* A line, to be cut at its tabs. */
-static void print_line(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
+static void print_line(const cli_classes *c, const char *path, const float *probability, const int64_t *best)
 {
-    print_field(path);
-    for (int64_t i = 0; i < top; i++) {
-        putchar('\t');
-        print_field(att_image_model_label(m->model, best[i]));
-        printf("\t%.4f", (double)probability[best[i]]);
-    }
-    putchar('\n');
-}
-
-/* For people: a line for each class, with a bar. */
-static void print_bars(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    enum { BAR = 24 };
-    static bool again;
-    int widest = 0;
-    for (int64_t i = 0; i < top; i++) {
-        const int width = utf8_width(att_image_model_label(m->model, best[i]));
-        widest = width > widest ? width : widest;
-    }
-    int room = terminal_columns(stdout) - 14;
-    room = room < 4 ? 4 : room;
-    const int bar = room / 2 < BAR ? room / 2 : BAR;
-    widest = widest < room - bar ? widest : room - bar;
-    fputs(again ? "\n" : "", stdout);
-    again = true;
-    utf8_field(stdout, path, utf8_width(path), 0);
-    putchar('\n');
-    for (int64_t i = 0; i < top; i++) {
-        const double p = (double)probability[best[i]];
-        const int length = (int)(p * 8 * bar + 0.5);
-        printf("  %6.2f %%  ", 100 * p);
-        utf8_field(stdout, att_image_model_label(m->model, best[i]), widest, 0);
-        fputs("  ", stdout);
-        for (int k = 0; k < length / 8; k++)
-            fputs("█", stdout);
-        puts(eighths[length % 8]);
-    }
+    cli_classes_field(path, strlen(path));
+    cli_classes_line(c, probability, best);
 }
 
 /* ---- The work ------------------------------------------------------------------ */
@@ -156,8 +114,9 @@ static int print(work *w, const char *path, const att_image *image, const float 
     if (bars < 0)
         bars = isatty(STDOUT_FILENO);
     path = strcmp(path, "-") ? path : "standard input";
-    choose(probability, w->m.info.classes, w->best);
-    (json ? print_json : bars ? print_bars : print_line)(&w->m, path, probability, w->best);
+    const cli_classes c = classes_of(&w->m);
+    cli_classes_choose(&c, probability, w->best);
+    (json ? print_json : bars ? cli_classes_bars : print_line)(&c, path, probability, w->best);
     if (!attention_path || w->drawn)
         return CLI_DONE;
     w->drawn = true;
@@ -174,7 +133,24 @@ static int classify(void *user)
     return code;
 }
 
-static int run(int n, char **arguments)
+/* Options that are for texts */
+static int refuse_text_options(void)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } rules[] = {{"file", of_texts.file},
+                 {"text", of_texts.texts.n > 0},
+                 {"pair", of_texts.pairs.n > 0},
+                 {"pairs", of_texts.pairs_path}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].given)
+            return cli_misuse("--%s is of texts, but %s is not a text classifier; give one by -m", rules[i].name,
+                              model_name);
+    return CLI_DONE;
+}
+
+static int run_images(int n, char **arguments)
 {
     work w = {.in = {.options.size = sizeof w.in.options}};
     uint8_t background[3];
@@ -182,7 +158,11 @@ static int run(int n, char **arguments)
         return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
     if (attention_path && !strcmp(attention_path, "-"))
         return cli_misuse("--attention - would be mixed with the classes: name a file");
-    int code = cli_read_background(background_name, background, &w.in.options);
+    int code = refuse_text_options();
+    if (!code && n == 0)
+        code = cli_misuse("IMAGE is missing");
+    if (!code)
+        code = cli_read_background(background_name, background, &w.in.options);
     if (!code)
         code = cli_image_stream_open(&w.in, n, arguments);
     if (!code)
@@ -204,23 +184,50 @@ static int run(int n, char **arguments)
     return code;
 }
 
+static int run(int n, char **arguments)
+{
+    if (!cli_model_is(ATT_SUBJECT_CLASSIFIER, model_name))
+        return run_images(n, arguments);
+    if (attention_path || background_name || layer >= 0 || head >= 0)
+        return cli_misuse("--%s is of images, but %s classifies texts",
+                          attention_path    ? "attention"
+                          : background_name ? "background"
+                          : layer >= 0      ? "layer"
+                                            : "head",
+                          model_name);
+    of_texts.model = model_name;
+    of_texts.dtype = dtype;
+    of_texts.threads = threads;
+    of_texts.top = top;
+    of_texts.json = json;
+    return cli_classify_texts(&of_texts, n, arguments);
+}
+
 const cli_command cli_classify = {
     .name = "classify",
-    .summary = "classify images, the most probable classes first",
-    .arguments = "IMAGE...",
-    .min_arguments = 1,
+    .summary = "classify images or texts, the most probable classes first",
+    .arguments = "[IMAGE|FILE...]",
     .max_arguments = -1,
     .details =
         "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) its most probable classes with their "
         "probabilities; a folder stands for the images in it. On a terminal they are bars, else each image "
         "is a line, separated by tabs: path, then label and probability of each class. An image that cannot be read "
         "is an error, but the others are classified.\n\n"
+        "With a text classifier, as one of BertForSequenceClassification, the arguments are files whose lines are "
+        "classified (default: standard input); or it classifies each --text, or pairs: those of --text and --pair, or "
+        "of "
+        "--pairs. Probabilities are those of the pipeline of transformers: the softmax, or a sigmoid of each label "
+        "where "
+        "the model has one label or \"problem_type\" multi_label_classification. A text that is too long is "
+        "truncated, of a pair the longer text first.\n\n"
         "--attention draws the image as the model sees it, and once more under colors that show the "
         "attention of the token [CLS] to each patch; for a model without [CLS], the mean over all patches that attend.",
     .examples = "attend classify shoe.png\n"
+                "attend classify -m emotions --text \"What a day!\"\n"
+                "attend classify -m nli --json --text \"A cat sleeps.\" --pair \"An animal rests.\"\n"
                 "attend classify -m vit-base-patch16-224 --top 3 photos/\n"
                 "attend classify -m vit-base-patch16-224 --attention cat.png --layer 11 --head 0 cat.jpg",
     .options = options,
-    .see = "attention|embed|search",
+    .see = "attention|embed|rerank|search",
     .run = run,
 };

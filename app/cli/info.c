@@ -2,6 +2,7 @@
 #include "cli/base/command.h"
 #include "cli/base/json.h"
 #include "cli/caption/captioner.h"
+#include "cli/classifier/text_classifier.h"
 #include "cli/language/language.h"
 #include "cli/recommend/recommender.h"
 #include "cli/sentence/sentence.h"
@@ -329,16 +330,20 @@ static void show_language(const cli_model *base)
     print_facts(facts, sizeof facts / sizeof *facts);
 }
 
-/* Prints the names of all classes; without --json only the first ones. */
-static void print_labels(const cli_vision *m)
+static const char *class_name(const void *model, int64_t i) { return att_image_model_label(model, i); }
+
+static const char *label_name(const void *model, int64_t i) { return att_text_classifier_label(model, i); }
+
+/* Prints the names of all classes [n]; without --json only the first ones. */
+static void print_labels(const void *model, int64_t n, const char *(*name)(const void *model, int64_t i))
 {
     enum { SHOWN = 10 };
-    const int64_t n = m->info.classes, shown = json || n <= SHOWN ? n : SHOWN;
+    const int64_t shown = json || n <= SHOWN ? n : SHOWN;
     bool more = false;
     begin("labels", "labels");
     begin_list();
     for (int64_t i = 0; i < shown; i++)
-        print_name(&more, att_image_model_label(m->model, i));
+        print_name(&more, name(model, i));
     end_list();
     fputs(shown < n ? ", ..." : "", stdout);
 }
@@ -362,7 +367,24 @@ static void show_vision(const cli_model *base)
                           {"classes", "classes", m->info.classes, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
     if (m->info.classes > 0)
-        print_labels(m);
+        print_labels(m->model, m->info.classes, class_name);
+}
+
+static void show_text_classifier(const cli_model *base)
+{
+    static const char *const names[] = {[ATT_TEXT_ACTIVATION_IDENTITY] = "identity",
+                                        [ATT_TEXT_ACTIVATION_SIGMOID] = "sigmoid",
+                                        [ATT_TEXT_ACTIVATION_SOFTMAX] = "softmax"};
+    const cli_text_classifier *m = (const cli_text_classifier *)base;
+    const fact facts[] = {{"hidden", "hidden size", m->info.hidden, NULL},
+                          {"layers", "layers", m->info.layers, NULL},
+                          {"heads", "heads", m->info.heads, NULL},
+                          {"max_tokens", "maximum of tokens", m->info.max_tokens, NULL},
+                          {"activation", "activation", 0, names[m->info.activation]},
+                          {"probability", "probabilities by", 0, names[m->info.probability]},
+                          {"classes", "classes", m->info.labels, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    print_labels(m->model, m->info.labels, label_name);
 }
 
 static void show_recommender(const cli_model *base)
@@ -416,9 +438,13 @@ static void print_notes(void)
 static const struct {
     const cli_model_kind *kind;
     void (*show)(const cli_model *m);
-} subjects[] = {{&cli_sentence_kind, show_sentence},   {&cli_translator_kind, show_translator},
-                {&cli_language_kind, show_language},   {&cli_vision_kind, show_vision},
-                {&cli_captioner_kind, show_captioner}, {&cli_recommender_kind, show_recommender}};
+} subjects[] = {{&cli_sentence_kind, show_sentence},
+                {&cli_translator_kind, show_translator},
+                {&cli_language_kind, show_language},
+                {&cli_vision_kind, show_vision},
+                {&cli_captioner_kind, show_captioner},
+                {&cli_recommender_kind, show_recommender},
+                {&cli_text_classifier_kind, show_text_classifier}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 typedef union any_model {
@@ -429,6 +455,7 @@ typedef union any_model {
     cli_vision vision;
     cli_captioner captioner;
     cli_recommender recommender;
+    cli_text_classifier text_classifier;
 } any_model;
 
 /* Prints all that is known of a model that is open. */

@@ -3,6 +3,7 @@
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/classifier/reranker.h"
 #include "cli/sentence/codes.h"
 #include "cli/sentence/correlation.h"
 #include "cli/sentence/vector_file.h"
@@ -15,7 +16,9 @@
 enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
 static const char *model_name, *corpus_path, *index_path, *file, *ranges_path, *query_prompt, *document_prompt;
-static int64_t k = 10, rescore = -1, dims, threads;
+static const char *rerank_name;
+static int64_t top = 10, candidates, rescore = -1, dims, threads;
+static int64_t k; /* lines that are found for each query: top, or those to rerank */
 static bool json;
 static int dtype, precision = -1;
 
@@ -30,11 +33,15 @@ static const cli_option options[] = {
          "embeddings of the corpus by the same model and --dtype, as \"attend embed --format npy\" writes them, of any "
          "--precision; five of them are checked; default: they are computed"},
     {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
-    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
+    {"top", 'k', "N", .integer = &top, .min = 1, .max = 1000000,
      .help = "number of nearest lines to print for each query"},
     CLI_PROMPT(&query_prompt, "query-prompt", "query", "the prompt \"query\", which is empty in most models"),
     CLI_PROMPT(&document_prompt, "document-prompt", "line of the corpus", "the prompt \"document\""),
     CLI_DIMS(&dims),
+    {"rerank", 0, "MODEL", .text = &rerank_name,
+     .help = "rank the nearest lines by this text classifier, a cross-encoder, and print its scores"},
+    {"candidates", 0, "N", .integer = &candidates, .max = 1000000, .quiet = true,
+     .help = "number of nearest lines that --rerank ranks; 0, the default: 10 times --top"},
     {"precision", 0, CLI_PRECISIONS, .choice = &precision,
      .help = "numbers of the vectors to search in; default: those of the index, or float32"},
     {"rescore", 0, "N", .integer = &rescore, .max = 1000, .quiet = true,
@@ -258,7 +265,8 @@ static int corpus_open(corpus *c, const cli_embedder *m)
 
 typedef struct hit {
     float score;
-    int64_t line; /* from 0 */
+    int64_t line;     /* from 0 */
+    float similarity; /* of a reranked line */
 } hit;
 
 /* Inserts h into best [*count <= max], highest score first, equal ones by line, unless it is worse than all of max. */
@@ -298,7 +306,7 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
                 if (isnan(score))
                     return cli_fail("%s: its vector of a query or of line %lld of %s has numbers that are not finite",
                                     m->name, (long long)(first + j) + 1, corpus_path);
-                insert(best + i * k, &counts[i], k, (hit){score, first + j});
+                insert(best + i * k, &counts[i], k, (hit){score, first + j, score});
             }
     }
     return CLI_DONE;
@@ -328,7 +336,7 @@ static int nearest_codes(const cli_embedder *m, const corpus *c, const float *qu
     for (int64_t i = 0; !code && i < n; i++)
         for (counts[i] = 0; counts[i] < k && hits[i * k + counts[i]].row >= 0; counts[i]++) {
             const att_vector_hit h = hits[i * k + counts[i]];
-            best[i * k + counts[i]] = (hit){(float)h.score, h.row};
+            best[i * k + counts[i]] = (hit){(float)h.score, h.row, (float)h.score};
         }
     free(hits);
     return code;
@@ -345,6 +353,8 @@ static void print_json(const char *key, const corpus *c, const char *query, size
         cli_json_object(&j, NULL);
         cli_json_integer(&j, "line", best[i].line + 1);
         cli_json_number(&j, "score", (double)best[i].score, 9);
+        if (rerank_name)
+            cli_json_number(&j, "similarity", (double)best[i].similarity, 9);
         cli_json_bytes(&j, key, c->data + begin[0], begin[1] - begin[0] - 1);
         cli_json_end(&j);
     }
@@ -368,6 +378,37 @@ static void print_plain(const corpus *c, const char *query, size_t bytes, const 
     }
 }
 
+/* ---- Reranking --------------------------------------------------------------- */
+
+/* Puts the nearest lines of a query, best [n], into the order of a cross-encoder's scores; *n becomes `top` at most. */
+static int rerank(cli_reranker *r, const corpus *c, const char *query, size_t bytes, hit *best, int64_t *n)
+{
+    const int64_t kept = *n < top ? *n : top;
+    const char **text = malloc(((size_t)*n + 1) * sizeof *text);
+    size_t *sizes = malloc(((size_t)*n + 1) * sizeof *sizes);
+    att_ranked_text *ranked = malloc(((size_t)*n + 1) * sizeof *ranked);
+    hit *all = malloc(((size_t)*n + 1) * sizeof *all);
+    int code = text && sizes && ranked && all ? CLI_DONE : cli_fail_memory();
+    for (int64_t i = 0; !code && i < *n; i++) {
+        const size_t *begin = c->begin + best[i].line;
+        text[i] = c->data + begin[0];
+        sizes[i] = begin[1] - begin[0] - 1;
+        all[i] = best[i];
+    }
+    if (!code && kept)
+        code = cli_reranker_rank(r, query, bytes, *n, text, sizes, kept, ranked);
+    for (int64_t i = 0; !code && i < kept; i++) {
+        best[i] = all[ranked[i].document];
+        best[i].score = ranked[i].score;
+    }
+    *n = kept;
+    free(text);
+    free(sizes);
+    free(ranked);
+    free(all);
+    return code;
+}
+
 /* ---- The queries ------------------------------------------------------------ */
 
 typedef struct scratch {
@@ -375,9 +416,10 @@ typedef struct scratch {
     float *scores;  /* [QUERIES, at most ROWS] */
     hit *best;      /* [QUERIES, k] */
     int64_t *counts;
+    cli_reranker reranker; /* with --rerank */
 } scratch;
 
-static int answer(const cli_embedder *m, const corpus *c, const scratch *s, const cli_lines *in, bool *any_failed)
+static int answer(const cli_embedder *m, const corpus *c, scratch *s, const cli_lines *in, bool *any_failed)
 {
     bool failed[QUERIES];
     int64_t truncated = 0;
@@ -391,6 +433,10 @@ static int answer(const cli_embedder *m, const corpus *c, const scratch *s, cons
         *any_failed = *any_failed || failed[i];
         if (failed[i])
             continue;
+        if (rerank_name)
+            code = rerank(&s->reranker, c, in->text[i], in->bytes[i], s->best + i * k, &s->counts[i]);
+        if (code)
+            break;
         if (json)
             print_json(m->key, c, in->text[i], in->bytes[i], s->best + i * k, s->counts[i]);
         else
@@ -400,7 +446,7 @@ static int answer(const cli_embedder *m, const corpus *c, const scratch *s, cons
 }
 
 /* The queries are arguments [n], or lines. */
-static int answer_all(const cli_embedder *m, const corpus *c, const scratch *s, int n, char **arguments)
+static int answer_all(const cli_embedder *m, const corpus *c, scratch *s, int n, char **arguments)
 {
     cli_lines in;
     cli_output out;
@@ -416,6 +462,8 @@ static int answer_all(const cli_embedder *m, const corpus *c, const scratch *s, 
             code = cli_output_flush(&out);
     }
     cli_lines_close(&in);
+    if (rerank_name)
+        cli_reranker_note(&s->reranker);
     return !code && any_failed ? CLI_FAILED : code;
 }
 
@@ -426,12 +474,51 @@ static void note_passages(const cli_embedder *m)
     static const char *const names[] = {"passage", "corpus"};
     for (int64_t i = 0; !m->images && !document_prompt && !*m->prompt && i < m->text.info.prompts; i++) {
         const char *name, *text = att_sentence_prompt_at(m->text.sentence, i, &name);
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            if (*text && !strcmp(name, names[k]))
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+            if (*text && !strcmp(name, names[j]))
                 cli_note("%s has a prompt \"%s\", which lines of the corpus do not get, as with encode_document of "
                          "sentence-transformers; --document-prompt %s sets it",
                          m->name, name, name);
     }
+}
+
+/* Answers all queries by a model that is open. */
+static int search(cli_embedder *m, int n, char **arguments)
+{
+    corpus c = {0};
+    scratch s = {0};
+    int code = rerank_name ? cli_reranker_open(&s.reranker, rerank_name, dtype, threads) : CLI_DONE;
+    s.reranker.quiet = true;
+    if (!code)
+        code = cli_embedder_truncate(m, dims);
+    if (!code)
+        code = cli_embedder_prompt(m, "document-prompt", document_prompt, "document");
+    if (!code) {
+        note_passages(m);
+        code = corpus_open(&c, m);
+    }
+    if (!code)
+        code = cli_embedder_prompt(m, "query-prompt", query_prompt, "query");
+    if (!code) {
+        k = rerank_name ? candidates ? candidates : 10 * top : top;
+        k = k < c.count ? k : c.count;
+        s.vectors = malloc(QUERIES * (size_t)m->dim * sizeof *s.vectors);
+        s.scores = malloc(QUERIES * (size_t)(c.count < ROWS ? c.count : ROWS) * sizeof *s.scores);
+        s.best = malloc(QUERIES * (size_t)k * sizeof *s.best);
+        s.counts = malloc(QUERIES * sizeof *s.counts);
+        if (!s.vectors || !s.scores || !s.best || !s.counts)
+            code = cli_fail_memory();
+    }
+    if (!code)
+        code = answer_all(m, &c, &s, n, arguments);
+    free(s.vectors);
+    free(s.scores);
+    free(s.best);
+    free(s.counts);
+    corpus_free(&c);
+    if (rerank_name)
+        cli_reranker_close(&s.reranker);
+    return code;
 }
 
 static int run(int n, char **arguments)
@@ -444,37 +531,19 @@ static int run(int n, char **arguments)
         file = "-";
     if (n == 0 && strcmp(corpus_path, "-") == 0 && strcmp(file, "-") == 0)
         return cli_misuse("standard input cannot be both the corpus and the queries: give a query as argument");
+    if (candidates && !rerank_name)
+        return cli_misuse("--candidates needs --rerank MODEL");
+    if (rerank_name && candidates && candidates < top)
+        return cli_misuse("--candidates is %lld, fewer than --top, %lld", (long long)candidates, (long long)top);
     cli_embedder m;
-    corpus c = {0};
-    scratch s = {0};
     int code = cli_embedder_open(&m, model_name, dtype, threads);
     if (code)
         return code;
+    if (rerank_name && m.images)
+        code = cli_misuse("--rerank is of texts, but %s is a vision model", m.name);
     cli_embedder_note_measure(&m);
-    code = cli_embedder_truncate(&m, dims);
     if (!code)
-        code = cli_embedder_prompt(&m, "document-prompt", document_prompt, "document");
-    if (!code) {
-        note_passages(&m);
-        code = corpus_open(&c, &m);
-    }
-    if (!code)
-        code = cli_embedder_prompt(&m, "query-prompt", query_prompt, "query");
-    if (!code) {
-        k = k < c.count ? k : c.count;
-        s = (scratch){malloc(QUERIES * (size_t)m.dim * sizeof *s.vectors),
-                      malloc(QUERIES * (size_t)(c.count < ROWS ? c.count : ROWS) * sizeof *s.scores),
-                      malloc(QUERIES * (size_t)k * sizeof *s.best), malloc(QUERIES * sizeof *s.counts)};
-        if (!s.vectors || !s.scores || !s.best || !s.counts)
-            code = cli_fail_memory();
-    }
-    if (!code)
-        code = answer_all(&m, &c, &s, n, arguments);
-    free(s.vectors);
-    free(s.scores);
-    free(s.best);
-    free(s.counts);
-    corpus_free(&c);
+        code = search(&m, n, arguments);
     cli_embedder_close(&m);
     return code;
 }
@@ -492,6 +561,8 @@ const cli_command cli_search = {
                "semantic_search_faiss of sentence-transformers does: by the codes of query and lines first, then "
                "--rescore times as many as --top by the product of the query's float32 vector with the line's codes, "
                "which is the score that is printed. For bits it is not the cosine.\n\n"
+               "With --rerank, ten times as many lines are found by similarity, or --candidates, and a cross-encoder "
+               "ranks them (\"attend rerank\"): its scores are printed, and in JSON also the similarity.\n\n"
                "With a vision model, queries and corpus are images: a query is a path (\"-\": standard input), the "
                "corpus a folder of images, or lines that are paths. An image that cannot be read is an error, but the "
                "others are searched.",
@@ -500,8 +571,9 @@ const cli_command cli_search = {
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt\n"
                 "attend embed -m all-MiniLM-L6-v2 --precision int8 --format npy -o int8.npy proverbs.txt\n"
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i int8.npy --rescore 4 < questions.txt\n"
+                "attend search -m all-MiniLM-L6-v2 --rerank ms-marco-MiniLM-L6-v2 -c passages.txt -k 3 \"Berlin\"\n"
                 "attend search -m dinov2-small -c photos/ -k 3 cat.jpg",
     .options = options,
-    .see = "embed|similarity|fetch",
+    .see = "embed|rerank|similarity|fetch",
     .run = run,
 };

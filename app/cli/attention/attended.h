@@ -3,6 +3,7 @@
 #define CLI_ATTENTION_ATTENDED_H
 
 #include "cli/caption/captioner.h"
+#include "cli/classifier/text_classifier.h"
 #include "cli/language/language.h"
 #include "cli/recommend/recommender.h"
 #include "cli/sentence/sentence.h"
@@ -64,6 +65,7 @@ struct attended {
         cli_captioner captioner;
         cli_translator translator;
         cli_recommender recommender;
+        cli_text_classifier text_classifier;
     } m;
     /* By kind->read: */
     cli_image image;

@@ -30,6 +30,31 @@ static attention_result vector(const attended *a)
     return ATTENTION_RESULT_VECTOR;
 }
 
+/* A pair is its texts with a tab between them. */
+static att_status trace_classifier(const attended *a, const att_trace_options *o, att_trace **out)
+{
+    const char *text = a->asked->argument, *tab = strchr(text, '\t'), *pair = tab ? tab + 1 : NULL;
+    return att_text_classifier_trace(a->m.text_classifier.model, text, tab ? (size_t)(tab - text) : strlen(text), pair,
+                                     pair ? strlen(pair) : 0, o, out);
+}
+
+static const char *classifier_token(const attended *a, int32_t id)
+{
+    return att_tokenizer_token(att_text_classifier_tokenizer(a->m.text_classifier.model), id);
+}
+
+static const char *classifier_name(const attended *a, int64_t column)
+{
+    return att_text_classifier_label(a->m.text_classifier.model, column);
+}
+
+static attention_result labels(const attended *a)
+{
+    return a->m.text_classifier.info.probability == ATT_TEXT_ACTIVATION_SOFTMAX   ? ATTENTION_RESULT_PROBABILITIES
+           : a->m.text_classifier.info.probability == ATT_TEXT_ACTIVATION_SIGMOID ? ATTENTION_RESULT_EACH
+                                                                                  : ATTENTION_RESULT_SCORES;
+}
+
 static att_status trace_language(const attended *a, const att_trace_options *o, att_trace **out)
 {
     return att_language_trace(a->m.language.generator, a->asked->argument, strlen(a->asked->argument), o, out);
@@ -239,6 +264,15 @@ static const attention_kind sentence_models = {.model = &cli_sentence_kind,
                                                .source = sentence_token,
                                                .result = vector};
 
+static const attention_kind text_classifiers = {.model = &cli_text_classifier_kind,
+                                                .side = ATT_TRACE_SIDE_ENCODER,
+                                                .outcome = "classes",
+                                                .read = read_text,
+                                                .trace = trace_classifier,
+                                                .source = classifier_token,
+                                                .result = labels,
+                                                .name = classifier_name};
+
 static const attention_kind language_models = {.model = &cli_language_kind,
                                                .side = ATT_TRACE_SIDE_DECODER,
                                                .outcome = "tokens",
@@ -297,5 +331,5 @@ static const attention_kind recommenders = {.model = &cli_recommender_kind,
                                             .result = scores,
                                             .name = item_name};
 
-const attention_kind *const attention_kinds[] = {&sentence_models, &language_models, &translators, &vision_models,
-                                                 &captioners,      &recommenders,    NULL};
+const attention_kind *const attention_kinds[] = {&sentence_models, &language_models, &translators,      &vision_models,
+                                                 &captioners,      &recommenders,    &text_classifiers, NULL};

@@ -24,7 +24,8 @@ static const struct {
                 [ATT_SUBJECT_LANGUAGE] = {"attend chat", "embed"},
                 [ATT_SUBJECT_VISION] = {"attend classify", "classify"},
                 [ATT_SUBJECT_CAPTION] = {"attend caption", "caption"},
-                [ATT_SUBJECT_RECOMMEND] = {"attend recommend", "recommend"}};
+                [ATT_SUBJECT_RECOMMEND] = {"attend recommend", "recommend"},
+                [ATT_SUBJECT_CLASSIFIER] = {"attend rerank, attend classify", "rerank"}};
 
 static bool is_file(const char *folder, const char *name)
 {
@@ -220,6 +221,10 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
     if (unfinished)
         return unfinished;
     const att_subject found = cli_model_subject(path->text);
+    if (subject == ATT_SUBJECT_CLASSIFIER && found == ATT_SUBJECT_SENTENCE)
+        return cli_fail("%s is a sentence model, an encoder without a classifier: \"attend search\" ranks by its "
+                        "vectors, and \"attend train rerank\" trains a classifier on it",
+                        name ? name : path->text);
     if (found != subject && found != ATT_SUBJECT_NONE)
         return cli_fail("%s is a %s: %s", name, att_subject_name(found), commands[found].use);
     return CLI_DONE;

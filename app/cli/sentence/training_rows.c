@@ -90,16 +90,21 @@ static int has_labels(const cli_rows *r, bool *yes)
     return code;
 }
 
+/* What --loss calls the loss of labels, or of scores */
+static const char *of_labels(const cli_rows_options *o) { return o->of_labels ? o->of_labels : "softmax"; }
+
+static const char *of_scores(const cli_rows_options *o) { return o->of_scores ? o->of_scores : "cosine"; }
+
 /* A number in the third column of the first or the last row is a score: the first row may be a heading. */
-static int choose_loss(cli_rows *r, int chosen)
+static int choose_loss(cli_rows *r, const cli_rows_options *o)
 {
     static const att_sentence_loss losses[] = {ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING,
                                                ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, ATT_SENTENCE_LOSS_TRIPLET,
                                                ATT_SENTENCE_LOSS_SOFTMAX, ATT_SENTENCE_LOSS_COSINE_SIMILARITY};
     bool labels = false;
     int code = CLI_DONE;
-    if (chosen != CLI_LOSS_BY_FILE) {
-        r->loss = losses[chosen];
+    if (o->loss != CLI_LOSS_BY_FILE) {
+        r->loss = losses[o->loss];
         return CLI_DONE;
     }
     const bool scores = r->fields >= 3 && (is_number(field(r, 0, 2)) || is_number(field(r, r->n - 1, 2)));
@@ -108,24 +113,27 @@ static int choose_loss(cli_rows *r, int chosen)
     if (!code && r->valued && !scores && !labels)
         return cli_fail(
             "%s: line %lld: the score or label is \"%.40s\", neither a number nor one of few words; for labels: "
-            "--loss softmax",
-            r->path, (long long)r->line[0], field(r, 0, r->fields - 1));
+            "--loss %s",
+            r->path, (long long)r->line[0], field(r, 0, r->fields - 1), of_labels(o));
     r->loss = scores   ? ATT_SENTENCE_LOSS_COSINE_SIMILARITY
               : labels ? ATT_SENTENCE_LOSS_SOFTMAX
                        : ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
     return code;
 }
 
-static int check_loss(const cli_rows *r)
+static int check_loss(cli_rows *r, const cli_rows_options *o)
 {
     const int64_t texts = r->fields - r->valued;
     if (r->loss == ATT_SENTENCE_LOSS_TRIPLET && texts != 3)
         return cli_fail("--loss triplet: %s has %lld columns, but must have three: anchor, positive, negative", r->path,
                         (long long)texts);
-    if (r->loss == ATT_SENTENCE_LOSS_SOFTMAX && r->fields < 3)
-        return cli_fail("--loss softmax: %s has two columns, but the label must stand in a third", r->path);
-    if (r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY && r->fields < 3)
-        return cli_fail("--loss cosine: %s has two columns, but the score must stand in a third", r->path);
+    const bool labels = r->loss == ATT_SENTENCE_LOSS_SOFTMAX, scores = r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY;
+    const bool single = o->single && labels && r->fields == 2;
+    r->value = single ? 1 : 2;
+    if (labels && r->fields < 3 && !single)
+        return cli_fail("--loss %s: %s has two columns, but the label must stand in a third", of_labels(o), r->path);
+    if (scores && r->fields < 3)
+        return cli_fail("--loss %s: %s has two columns, but the score must stand in a third", of_scores(o), r->path);
     return CLI_DONE;
 }
 
@@ -153,8 +161,9 @@ static void drop_heading(cli_rows *r)
 }
 
 /* Scores of rows that are left out become NAN. */
-static int read_scores(cli_rows *r, double highest)
+static int read_scores(cli_rows *r, const cli_rows_options *o)
 {
+    const double highest = o->any_scores ? 1 : o->highest;
     drop_heading(r);
     r->score = malloc((size_t)r->n * sizeof *r->score);
     if (!r->score)
@@ -163,14 +172,15 @@ static int read_scores(cli_rows *r, double highest)
     for (int64_t i = 0; !code && i < r->n; i++) {
         const char *text = field(r, i, 2);
         double score;
-        const bool number = cli_records_number(text, &score), inside = number && score >= 0 && score <= highest;
+        const bool number = cli_records_number(text, &score) && isfinite(score);
+        const bool inside = number && (o->any_scores || (score >= 0 && score <= highest));
         r->score[i] = inside ? score / highest : NAN;
-        if (!number || !isfinite(score))
+        if (!number)
             code =
                 cli_skip(&r->skipped,
                          "%s: line %lld: the third column is \"%.40s\", but must be a number, the score; for labels: "
-                         "--loss softmax",
-                         r->path, (long long)r->line[i], text);
+                         "--loss %s",
+                         r->path, (long long)r->line[i], text, of_labels(o));
         else if (!inside)
             code = cli_skip(&r->skipped, "%s: line %lld: the score is %g, but must be from 0 to %g (--highest)",
                             r->path, (long long)r->line[i], score, highest);
@@ -187,13 +197,13 @@ static int read_labels(cli_rows *r)
     int code = CLI_DONE;
     r->n = 0;
     for (int64_t i = 0; !code && i < all; i++)
-        if (*field(r, i, 2))
+        if (*field(r, i, r->value))
             copy_row(r, r->n++, i);
         else
-            code = cli_skip(&r->skipped, "%s: line %lld: the third column, the label, is empty", r->path,
-                            (long long)r->line[i]);
+            code = cli_skip(&r->skipped, "%s: line %lld: the %s column, the label, is empty", r->path,
+                            (long long)r->line[i], r->value == 1 ? "second" : "third");
     if (!code)
-        code = cli_labels_number(r->data, r->begin + 2, r->fields, r->n, r->label, &r->word, &r->classes);
+        code = cli_labels_number(r->data, r->begin + r->value, r->fields, r->n, r->label, &r->word, &r->classes);
     if (!code && r->classes < 2)
         return cli_fail("%s: all rows have the label \"%.40s\", but a classifier needs two or more", r->path,
                         r->word[0]);
@@ -227,7 +237,7 @@ static int select_rows(cli_rows *r)
     const int64_t all = r->n;
     r->columns = r->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING ? r->fields - r->valued
                  : r->loss == ATT_SENTENCE_LOSS_TRIPLET                  ? 3
-                                                                         : 2;
+                                                                         : r->value;
     r->text = malloc((size_t)(all * r->columns) * sizeof *r->text);
     r->bytes = malloc((size_t)(all * r->columns) * sizeof *r->bytes);
     if (!r->text || !r->bytes)
@@ -258,11 +268,11 @@ int cli_rows_read(cli_rows *r, const char *path, const cli_rows_options *options
     *r = (cli_rows){.path = path};
     int code = read_records(r, options);
     if (!code)
-        code = choose_loss(r, options->loss);
+        code = choose_loss(r, options);
     if (!code)
-        code = check_loss(r);
+        code = check_loss(r, options);
     if (!code && r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY)
-        code = read_scores(r, options->highest);
+        code = read_scores(r, options);
     if (!code && r->loss == ATT_SENTENCE_LOSS_SOFTMAX)
         code = read_labels(r);
     return code ? code : select_rows(r);
@@ -277,11 +287,13 @@ void cli_rows_free(cli_rows *r)
     *r = (cli_rows){0};
 }
 
-static void describe_labels(const cli_rows *r)
+void cli_rows_describe_labels(const cli_rows *r)
 {
     enum { SHOWN = 12 };
     char text[512];
     size_t used = 0;
+    if (!r->label)
+        return;
     for (int64_t c = 0; c < r->classes && c < SHOWN && used < sizeof text; c++) {
         int64_t n = 0;
         for (int64_t i = 0; i < r->n; i++)
@@ -292,16 +304,21 @@ static void describe_labels(const cli_rows *r)
     cli_note("%lld labels: %s%s", (long long)r->classes, text, r->classes > SHOWN ? ", ..." : "");
 }
 
-void cli_rows_describe(const cli_rows *r)
+void cli_rows_describe_data(const cli_rows *r)
 {
-    const long long n = r->n, empty = r->empty, negatives = r->columns - 2;
-    if (empty)
-        cli_note("%s: %lld pairs; left out: %lld with an empty text", r->path, n, empty);
+    if (r->empty)
+        cli_note("%s: %lld pairs; left out: %lld with an empty text", r->path, (long long)r->n, (long long)r->empty);
     cli_skipped_report(r->skipped.n, r->skipped.first);
     if (!r->chosen && r->fields > 3 && r->loss != ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING)
         cli_note(
             "%s: the columns 1 to 3 of %lld are trained on; a heading, as sentence1, sentence2 and score, names others",
             r->path, (long long)r->fields);
+}
+
+void cli_rows_describe(const cli_rows *r)
+{
+    const long long n = r->n, negatives = r->columns - 2;
+    cli_rows_describe_data(r);
     if (r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY)
         cli_note("loss: cosine similarity, of %lld pairs with scores", n);
     else if (r->loss == ATT_SENTENCE_LOSS_TRIPLET)
@@ -313,6 +330,5 @@ void cli_rows_describe(const cli_rows *r)
                  negatives > 1 ? "s" : "");
     else
         cli_note("loss: multiple negatives ranking, of %lld pairs", n);
-    if (r->loss == ATT_SENTENCE_LOSS_SOFTMAX)
-        describe_labels(r);
+    cli_rows_describe_labels(r);
 }
