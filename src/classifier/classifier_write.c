@@ -99,7 +99,10 @@ static void name_in_file(const att_text_classifier *m, const char *name, att_ten
         }
         return;
     }
-    a->in_file(name, bare.text, value);
+    if (a->in_file)
+        a->in_file(name, bare.text, value);
+    else
+        att_checkpoint_translate(a->kind.names, "", name, bare.text);
     snprintf(out->text, sizeof out->text, "%s%.100s", a->kind.prefix, bare.text);
 }
 
