@@ -160,7 +160,7 @@ static int run_images(int n, char **arguments)
         return cli_misuse("--attention - would be mixed with the classes: name a file");
     int code = refuse_text_options();
     if (!code && n == 0)
-        code = cli_misuse("IMAGE is missing");
+        code = cli_misuse("IMAGE... is needed");
     if (!code)
         code = cli_read_background(background_name, background, &w.in.options);
     if (!code)

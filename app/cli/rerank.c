@@ -91,7 +91,7 @@ static int answer_all(cli_reranker *r, const cli_documents *d, int n, char **arg
     if (!code && n)
         cli_lines_of(&in, n, (const char *const *)arguments);
     else if (!code)
-        code = cli_lines_open(&in, 1, (char *const[]){(char *)file});
+        code = cli_lines_open(&in, 1, (char *const *)&file); /* which it keeps */
     cli_output_open(&out, NULL);
     do {
         code = code ? code : cli_lines_next(&in, BLOCK);
@@ -222,6 +222,8 @@ static int run(int n, char **arguments)
     code = cli_reranker_open(&r, model_name, dtype, threads);
     r.activation = (att_text_activation)activation;
     r.max_tokens = max_tokens;
+    if (!code)
+        code = cli_text_classifier_check_tokens(&r.m, max_tokens);
     if (!code)
         code = pairs_path ? run_pairs(&r) : run_corpus(&r, n, arguments);
     cli_reranker_close(&r);

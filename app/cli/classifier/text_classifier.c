@@ -20,6 +20,14 @@ int cli_text_classifier_need_score(const cli_text_classifier *m)
                           att_text_classifier_label(m->model, 1), m->info.labels > 2 ? ", ..." : "");
 }
 
+int cli_text_classifier_check_tokens(const cli_text_classifier *m, int64_t max_tokens)
+{
+    return max_tokens > m->info.max_tokens
+               ? cli_misuse("--max-tokens %lld: %s takes at most %lld", (long long)max_tokens, m->base.name,
+                            (long long)m->info.max_tokens)
+               : CLI_DONE;
+}
+
 void cli_text_classifier_note(const cli_text_classifier *m, int64_t truncated, int64_t n, const char *items,
                               int64_t max_tokens)
 {

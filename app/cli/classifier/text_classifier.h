@@ -15,6 +15,8 @@ extern const cli_model_kind cli_text_classifier_kind;
 
 /* Fails unless the model has one label, a score: with more it classifies. */
 int cli_text_classifier_need_score(const cli_text_classifier *m);
+/* Fails if --max-tokens is more than the model takes. */
+int cli_text_classifier_check_tokens(const cli_text_classifier *m, int64_t max_tokens);
 /* Reports how many of n texts or pairs, `items`, were truncated to max_tokens, if any. */
 void cli_text_classifier_note(const cli_text_classifier *m, int64_t truncated, int64_t n, const char *items,
                               int64_t max_tokens);

@@ -1,0 +1,174 @@
+/* Text classifiers of each family, as transformers saved them (tests/golden/make_text_classifier_families.py): ids of
+ * texts and of truncated pairs, logits, and the scores of CrossEncoder. With folders as arguments it prints for each
+ * one the greatest error, and that of transformers' own float32: for check_text_classifier_families.py. */
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/folder.h"
+#include "attend_text_classifier.h"
+
+#include <jansson.h>
+
+#define FOLDERS "tests/golden/classifiers/"
+static const char *const families[] = {"bert", "bert_xlmr", "roberta", "xlm_roberta", "distilbert", "mpnet"};
+enum { FAMILIES = sizeof families / sizeof families[0], MAX_LABELS = 16 };
+
+typedef struct expected {
+    const char *folder;
+    att_text_classifier *model;
+    att_text_classifier_info info;
+    double f32, worst; /* errors of transformers in float32, and ours so far */
+} expected;
+
+static double number(const json_t *line, const char *key)
+{
+    const json_t *x = json_object_get(line, key);
+    assert_true(json_is_number(x));
+    return json_number_value(x);
+}
+
+static void check_ids(const expected *e, const json_t *line, const int32_t *is, int64_t n, const char *key)
+{
+    const json_t *wanted = json_object_get(line, key);
+    if (json_is_null(wanted))
+        return;
+    if ((int64_t)json_array_size(wanted) != n)
+        fail_msg("%s: \"%s\": %lld %s, not %d", e->folder, json_string_value(json_object_get(line, "text")),
+                 (long long)n, key, (int)json_array_size(wanted));
+    for (int64_t i = 0; i < n; i++)
+        assert_int_equal(is[i], json_integer_value(json_array_get(wanted, (size_t)i)));
+}
+
+static void compare(expected *e, const json_t *line, const char *key, const float *is)
+{
+    const json_t *wanted = json_object_get(line, key);
+    assert_int_equal(json_array_size(wanted), e->info.labels);
+    for (int64_t i = 0; i < e->info.labels; i++) {
+        const double error = fabs((double)is[i] - json_number_value(json_array_get(wanted, (size_t)i)));
+        if (!(error < 1e-3))
+            fail_msg("%s: \"%s\": %s[%lld] is %.9g, not %.9g", e->folder,
+                     json_string_value(json_object_get(line, "text")), key, (long long)i, (double)is[i],
+                     json_number_value(json_array_get(wanted, (size_t)i)));
+        e->worst = fmax(e->worst, error);
+    }
+}
+
+static void check_line(expected *e, const json_t *line)
+{
+    const char *text = json_string_value(json_object_get(line, "text")),
+               *pair = json_string_value(json_object_get(line, "pair"));
+    const att_tokenizer *t = att_text_classifier_tokenizer(e->model);
+    const att_tokenize_options how = {.size = sizeof how, .max_tokens = e->info.max_tokens};
+    att_text_classify_options o = {.size = sizeof o, .pairs = pair ? &pair : NULL};
+    float y[MAX_LABELS];
+    att_tokens tokens;
+    assert_int_equal(pair ? att_tokenize_pair(t, text, strlen(text), pair, strlen(pair), &how, &tokens)
+                          : att_tokenize(t, text, strlen(text), &how, &tokens),
+                     ATT_OK);
+    check_ids(e, line, tokens.ids, tokens.count, "ids");
+    if (pair)
+        check_ids(e, line, tokens.type_ids, tokens.count, "types");
+    att_tokens_free(ctx, &tokens);
+    if (att_text_classify(e->model, 1, &text, NULL, &o, y))
+        fail_msg("%s", att_error(ctx));
+    compare(e, line, "scores", y);
+    o.activation = ATT_TEXT_ACTIVATION_IDENTITY;
+    assert_int_equal(att_text_classify(e->model, 1, &text, NULL, &o, y), ATT_OK);
+    compare(e, line, "logits", y);
+}
+
+static void check_head(expected *e, const json_t *line)
+{
+    const char *activation = json_string_value(json_object_get(line, "activation"));
+    e->f32 = number(line, "f32");
+    assert_int_equal(e->info.labels, (int64_t)number(line, "labels"));
+    assert_int_equal(e->info.max_tokens, (int64_t)number(line, "max_tokens"));
+    assert_int_equal(e->info.activation,
+                     strcmp(activation, "Sigmoid") ? ATT_TEXT_ACTIVATION_IDENTITY : ATT_TEXT_ACTIVATION_SIGMOID);
+}
+
+/* All of a folder's expected.jsonl */
+static expected check_folder(const char *folder)
+{
+    expected e = {.folder = folder, .info = {.size = sizeof e.info}};
+    char path[4096];
+    static char line[1 << 18];
+    snprintf(path, sizeof path, "%s/expected.jsonl", folder);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        fail_msg("%s cannot be read", path);
+    if (att_text_classifier_open(ctx, folder, NULL, &e.model))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_text_classifier_describe(e.model, &e.info), ATT_OK);
+    assert_true(e.info.labels <= MAX_LABELS);
+    for (int i = 0; fgets(line, sizeof line, f); i++) {
+        json_t *object = json_loads(line, 0, NULL);
+        assert_non_null(object);
+        (i ? check_line : check_head)(&e, object);
+        json_decref(object);
+    }
+    fclose(f);
+    att_text_classifier_free(e.model);
+    if (!(e.worst <= 8 * e.f32))
+        fail_msg("%s: the greatest error is %.3g, but that of float32 %.3g", folder, e.worst, e.f32);
+    return e;
+}
+
+static void classifiers_have_the_ids_and_scores_of_transformers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FAMILIES; i++) {
+        char folder[100];
+        snprintf(folder, sizeof folder, FOLDERS "%s", families[i]);
+        const expected e = check_folder(folder);
+        print_message("%s: off by %.1e, float32 of transformers by %.1e\n", families[i], e.worst, e.f32);
+    }
+}
+
+/* Opened for training and written, a model has the same bits. */
+static void classifiers_are_written_as_they_are(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"The sky is blue.", "a cat"}, *const pairs[] = {"a cat", "x"};
+    const test_folder out = folder_new();
+    for (int i = 0; i < FAMILIES; i++) {
+        char folder[100];
+        float y[2 * MAX_LABELS], again[2 * MAX_LABELS];
+        att_text_classifier *m, *written;
+        const att_text_classify_options o = {.size = sizeof o, .pairs = pairs};
+        att_text_classifier_info info = {.size = sizeof info};
+        snprintf(folder, sizeof folder, FOLDERS "%s", families[i]);
+        assert_int_equal(att_text_classifier_open_for_training(ctx, folder, NULL, &m), ATT_OK);
+        assert_int_equal(att_text_classifier_describe(m, &info), ATT_OK);
+        assert_int_equal(att_text_classify(m, 2, texts, NULL, &o, y), ATT_OK);
+        assert_int_equal(att_text_classifier_write(m, out.path, ATT_F32), ATT_OK);
+        if (att_text_classifier_open(ctx, out.path, NULL, &written))
+            fail_msg("%s", att_error(ctx));
+        assert_int_equal(att_text_classify(written, 2, texts, NULL, &o, again), ATT_OK);
+        assert_memory_equal(y, again, (size_t)(2 * info.labels) * sizeof *y);
+        att_text_classifier_free(written);
+        att_text_classifier_free(m);
+        char command[100];
+        snprintf(command, sizeof command, "rm -f %s/*", out.path);
+        assert_int_equal(system(command), 0);
+    }
+    folder_remove(&out);
+}
+
+static int print_errors(int n, char **folders)
+{
+    open_context(NULL);
+    for (int i = 0; i < n; i++) {
+        const expected e = check_folder(folders[i]);
+        printf("%s %.9g %.9g\n", folders[i], e.worst, e.f32);
+    }
+    return close_context(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classifiers_have_the_ids_and_scores_of_transformers),
+        cmocka_unit_test(classifiers_are_written_as_they_are),
+    };
+    return argc > 1 ? print_errors(argc - 1, argv + 1) : cmocka_run_group_tests(tests, open_context, close_context);
+}
