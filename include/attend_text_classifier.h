@@ -145,7 +145,7 @@ ATT_API att_status att_text_classifier_trace(const att_text_classifier *m, const
 
 /* The loss of an example, a row of texts; each equals that of sentence-transformers' CrossEncoder. */
 typedef enum att_text_classifier_loss {
-    /* Of pairs with scores from 0 to 1, or 0 and 1: -t log s - (1 - t) log(1 - s), s = sigmoid(logit):
+    /* Takes pairs with scores from 0 to 1, or 0 and 1: -t log s - (1 - t) log(1 - s), s = sigmoid(logit):
      * BinaryCrossEntropyLoss */
     ATT_TEXT_CLASSIFIER_LOSS_BINARY_CROSS_ENTROPY = 0,
     /* Cross entropy of softmax(logits) of labeled pairs: CrossEntropyLoss */
