@@ -227,8 +227,8 @@ ATT_API att_status att_any_model_weights(const att_any_model *m, att_model_weigh
  * (att_caption_model_encoder). */
 ATT_API const att_nn_params *att_any_model_params(const att_any_model *m);
 /* Returns the model as the type of this subject: a const att_sentence *, att_translator *, att_text_generator *,
- * att_image_model *, att_caption_model *, att_recommender * or att_text_classifier *, valid as long as m. NULL: it is of
- * another subject. */
+ * att_image_model *, att_caption_model *, att_recommender * or att_text_classifier *, valid as long as m. NULL: it is
+ * of another subject. */
 ATT_API const void *att_any_model_as(const att_any_model *m, att_subject subject);
 
 #ifdef __cplusplus
