@@ -1,4 +1,4 @@
-#include "model/model_types.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,4 +44,28 @@ void att_model_type_refuse(att_settings *s, const att_model_types *const *lists,
 {
     att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"model_type\" is %s, which is not supported%s; %s is",
                       att_json_show(att_settings_get(s, "model_type")).text, purpose, name_all(lists, n).text);
+}
+
+/* Fails the settings, whose type none of the kinds has. */
+static void refuse_type(att_settings *s, const att_model_kind *const *kinds, int n, const char *purpose)
+{
+    const att_model_types **lists = att_alloc(s->ctx, (size_t)n, sizeof *lists);
+    for (int i = 0; lists && i < n; i++)
+        lists[i] = kinds[i]->types;
+    if (lists)
+        att_model_type_refuse(s, lists, n, purpose);
+    else
+        s->status = s->status ? s->status : ATT_ERR_MEMORY;
+    att_free(s->ctx, lists);
+}
+
+const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose)
+{
+    const char *type = att_settings_text(s, "model_type", NULL);
+    int n = 0;
+    for (; !s->status && kinds[n]; n++)
+        if (att_model_type_find(kinds[n]->types, type))
+            return kinds[n];
+    refuse_type(s, kinds, n, purpose);
+    return NULL;
 }
