@@ -84,7 +84,7 @@ att_var *att_text_head_apply(att_tape *t, const att_text_head *head, att_var *x,
     const att_positions rows = {.size = sizeof rows, .offsets = call->rows, .n = call->n};
     const att_nn_dropout all = {sizeof all, head->dropout, call->seed, &rows, call->sequence_ids};
     const att_nn_dropout *dropout = call->dropout ? &all : NULL;
-    x = att_pool(t, x, call->offsets, call->n, ATT_POOLING_CLS);
+    x = att_pool(t, x, call->offsets, call->n, ATT_POOLING_CLS, 0);
     if (k->drops_twice)
         x = att_nn_dropout_apply(t, dropout, att_nn_dropout_id("classifier", "dense"), x, NULL);
     x = att_nn_linear_apply(t, head->dense, x, k->activation, NULL);

@@ -20,8 +20,8 @@ typedef struct att_model_types {
 const char *att_model_type_at(const att_model_types *types, int64_t i);
 /* Returns the row of a type; NULL: none. */
 const void *att_model_type_find(const att_model_types *types, const char *type);
-/* Fails s, whose required setting "model_type" is none of those in the lists [n]; the message names all of them.
- * purpose: for that message, " for embeddings of sentences", or "". */
-void att_model_type_refuse(att_settings *s, const att_model_types *const *lists, int n, const char *purpose);
+/* Returns which of the lists, up to NULL, has the type that the required setting "model_type" is; -1: s has failed,
+ * with a message that names all types. purpose: for that message, " for embeddings of sentences", or "". */
+int att_model_type_choose(att_settings *s, const att_model_types *const *lists, const char *purpose);
 
 #endif
