@@ -29,6 +29,8 @@ static int set_up(void **state)
     return code ||
            tool("printf 'a b\\nc d e\\n\\nf\\n' >in; printf 'a\\tb c\\t1\\nd e\\tf\\t2\\na\\te\\t0.5\\n' >pairs; "
                 "printf 'Ein Hund\\nthe table\\n' >lines; printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' >words; "
+                "{ echo a; yes 'b c'; } | head -n 100 >hundred; "
+                "$A embed -m $D --precision int8 --format npy -o i8.npy hundred; "
                 "$A embed -m $D --format npy -o i.npy in; i=0; while [ $i -lt 8 ]; do "
                 "echo '{\"step\": '$i', \"loss\": 1.23456789012345678901234, \"a_long_name_for_a_number\": \"x\"}'; "
                 "i=$((i+1)); done >log");
@@ -117,6 +119,9 @@ static void work_on_a_model_is_done_or_not(void **state)
     check_all("$A embed -m $D -t 1 --format npy -o o in");
     check_all("$A search -m $D -t 1 -c in -k 2 a");
     check_all("$A search -m $D -t 1 -c in -i i.npy --json a");
+    check_all("$A embed -m $D -t 1 --precision int8 --format sqlite-vec -o o hundred");
+    check_all("$A search -m $D -t 1 -c hundred -i i8.npy --json a");
+    check_all("$A search -m $D -t 1 -c hundred --precision ubinary -k 1 a");
     check_all("$A similarity -m $D -t 1 a 'b c'");
     check_all("$A similarity -m $D -t 1 -p pairs --gold --json");
     check_all("$A tokenize -m $D in");
