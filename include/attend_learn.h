@@ -282,7 +282,8 @@ ATT_API att_var *att_slice(att_tape *t, att_var *x, int dim, int64_t first, int6
 /* Copies elements ids [count] of the first dimension of x [n, ...], each id in [0, n), repeats allowed -> [count,
  * ...]. */
 ATT_API att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count);
-/* Layer normalization: (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
+/* Layer normalization: (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). beta
+ * or NULL: 0. */
 ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
 /* RMS normalization: x / sqrt(mean(x^2) + eps) * gamma over the last dimension (Zhang, Sennrich 2019). */
 ATT_API att_var *att_rms_norm(att_tape *t, att_var *x, att_param *gamma, float eps);

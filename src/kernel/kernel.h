@@ -300,7 +300,7 @@ typedef struct att_layer_kernels {
     /* dx [n] = factor (e^(x - lse) - share); dx may be x */
     void (*cross_entropy_back)(int64_t n, const float *x, float lse, float share, float factor, float *dx);
 
-    /* norm.c; y may be x */
+    /* norm.c; y may be x; beta [n] or NULL: 0 */
     void (*layer_norm)(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y);
     /* Adds the gradients that follow from dy to dx, dgamma and dbeta; all [n]. */
     void (*layer_norm_back)(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
@@ -406,6 +406,7 @@ double att_ref_activate_slope(int activation, double x);
 double att_ref_logistic(double x, double t);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 double att_ref_log_sum_exp(int64_t n, const float *x);
+/* beta or NULL: 0 */
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
 /* Computes the gradients of sum(dy y) by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if
  * centered.

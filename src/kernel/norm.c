@@ -1,6 +1,6 @@
 /* Normalization of one row. Sums are in float, or in double if the squares leave the range of float. RMS norm is layer
- * norm with a mean of 0 and without beta: `centered` distinguishes them and is a constant where functions are
- * inlined. */
+ * norm with a mean of 0 and without beta: `centered` and `shifted` state whether the mean is subtracted and whether there
+ * is a beta, and are constants where functions are inlined. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 
@@ -23,12 +23,12 @@ static void norm_wide(bool centered, int64_t n, const float *x, const float *gam
         variance += (x[i] - mean) * (x[i] - mean);
     const double sigma = sqrt(variance / (double)n + (double)eps);
     for (int64_t i = 0; i < n; i++)
-        y[i] = (float)((x[i] - mean) / sigma * gamma[i] + (centered ? beta[i] : 0));
+        y[i] = (float)((x[i] - mean) / sigma * gamma[i] + (beta ? beta[i] : 0));
 }
 
 /* Normalizes in two passes: the mean, then the mean square of the differences, which cannot cancel. */
-ATT_INLINE void norm(const bool centered, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
-                     float *y)
+ATT_INLINE void norm(const bool centered, const bool shifted, int64_t n, const float *x, const float *gamma,
+                     const float *beta, float eps, float *y)
 {
     const vf mean = v_set(centered ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
     const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
@@ -40,22 +40,25 @@ ATT_INLINE void norm(const bool centered, int64_t n, const float *x, const float
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES) {
         const vf z = v_mul(v_sub(v_load(x + i), mean), scale);
-        v_store(y + i, v_fma(z, v_load(gamma + i), centered ? v_load(beta + i) : v_set(0)));
+        v_store(y + i, v_fma(z, v_load(gamma + i), shifted ? v_load(beta + i) : v_set(0)));
     }
     if (i < n) {
         const int rest = (int)(n - i);
         const vf z = v_mul(v_sub(v_load_n(x + i, rest), mean), scale);
-        v_store_n(y + i, v_fma(z, v_load_n(gamma + i, rest), centered ? v_load_n(beta + i, rest) : v_set(0)), rest);
+        v_store_n(y + i, v_fma(z, v_load_n(gamma + i, rest), shifted ? v_load_n(beta + i, rest) : v_set(0)), rest);
     }
 }
 
 static void layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, float *y)
 {
-    norm(true, n, x, gamma, beta, eps, y);
+    if (beta)
+        norm(true, true, n, x, gamma, beta, eps, y);
+    else
+        norm(true, false, n, x, gamma, NULL, eps, y);
 }
 static void rms_norm(int64_t n, const float *x, const float *gamma, float eps, float *y)
 {
-    norm(false, n, x, gamma, NULL, eps, y);
+    norm(false, false, n, x, gamma, NULL, eps, y);
 }
 
 /* The gradients of a row, to which the backward adds; dbeta is NULL if there is no beta. */

@@ -105,7 +105,7 @@ void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const flo
     for (int64_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean) / (double)n;
     for (int64_t i = 0; i < n; i++)
-        y[i] = (x[i] - mean) / sqrt(variance + eps) * gamma[i] + beta[i];
+        y[i] = (x[i] - mean) / sqrt(variance + eps) * gamma[i] + (beta ? beta[i] : 0);
 }
 
 void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, double *y)

@@ -1,4 +1,5 @@
-/* layer_norm: (x - mean) / sqrt(variance + eps) * gamma + beta; rms_norm: without mean and beta */
+/* layer_norm: (x - mean) / sqrt(variance + eps) * gamma + beta, with or without beta; rms_norm: without mean and beta
+ */
 #include "tape/tape.h"
 
 #include <string.h>
@@ -6,16 +7,17 @@
 typedef struct norm_job {
     const att_kernels *k;
     const float *x, *gamma, *beta;
-    float *y; /* x and y [rows, features], gamma and beta [features]; beta NULL: rms_norm */
+    float *y; /* x and y [rows, features], gamma and beta [features]; beta or NULL */
     int64_t features;
     float eps;
+    bool centered; /* layer_norm */
 } norm_job;
 
 static void norm(const void *arg, int64_t first, int64_t last)
 {
     const norm_job *j = arg;
     for (int64_t i = first * j->features; i < last * j->features; i += j->features)
-        if (j->beta)
+        if (j->centered)
             j->k->layer.layer_norm(j->features, j->x + i, j->gamma, j->beta, j->eps, j->y + i);
         else
             j->k->layer.rms_norm(j->features, j->x + i, j->gamma, j->eps, j->y + i);
@@ -41,7 +43,7 @@ typedef struct norm_backward_job {
     const att_kernels *k;
     const float *x, *gamma, *dy;
     /* dx as x; part [blocks][2][features]; dgamma and dbeta [features] */
-    float *dx, *part, *dgamma, *dbeta; /* dgamma, dbeta NULL: frozen */
+    float *dx, *part, *dgamma, *dbeta; /* dgamma, dbeta NULL: frozen, or there is no beta */
     int64_t rows, blocks, features;
     float eps;
     bool centered; /* layer_norm */
@@ -101,7 +103,7 @@ static att_status backward(att_tape *t, const att_step *s)
                                  .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
                                  .dgamma = att_param_partial(s->param[0]),
                                  .dbeta = att_param_partial(s->param[1]),
-                                 .centered = s->param[1] != NULL,
+                                 .centered = s->op == &att_operation_layer_norm,
                                  .rows = rows,
                                  .blocks = blocks,
                                  .features = features,
@@ -117,7 +119,7 @@ static att_status backward(att_tape *t, const att_step *s)
 const att_operation att_operation_layer_norm = {.name = "layer_norm", .backward = backward};
 const att_operation att_operation_rms_norm = {.name = "rms_norm", .backward = backward};
 
-/* ---- forward; beta NULL: rms_norm */
+/* ---- forward; beta or NULL */
 
 static att_var *apply(att_tape *t, const att_operation *op, att_var *x, att_param *gamma, att_param *beta, float eps)
 {
@@ -134,7 +136,8 @@ static att_var *apply(att_tape *t, const att_operation *op, att_var *x, att_para
                         .beta = b,
                         .y = y->value.data,
                         .features = features,
-                        .eps = eps};
+                        .eps = eps,
+                        .centered = op == &att_operation_layer_norm};
     att_tape_for_rows(t->ctx, att_tape_rows(&x->value), features, norm, &j);
     const att_step step = {.op = op,
                            .y = y,
@@ -150,7 +153,7 @@ static att_var *apply(att_tape *t, const att_operation *op, att_var *x, att_para
 att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps)
 {
     if (!x || !att_tape_ready(t) || !check(t, "layer_norm", &x->value, "gamma", gamma) ||
-        !check(t, "layer_norm", &x->value, "beta", beta))
+        (beta && !check(t, "layer_norm", &x->value, "beta", beta)))
         return NULL;
     return apply(t, &att_operation_layer_norm, x, gamma, beta, eps);
 }

@@ -224,13 +224,22 @@ static att_var *layer_norm(att_tape *t, const problem *p)
     return att_layer_norm(t, p->var[0], p->weight[1], p->weight[2], p->eps);
 }
 
-static void layer_norm_reference(const problem *p, double *y)
+static att_var *layer_norm_without_beta(att_tape *t, const problem *p)
+{
+    return att_layer_norm(t, p->var[0], p->weight[1], NULL, p->eps);
+}
+
+static void norm_reference(const problem *p, const float *beta, double *y)
 {
     const leaf *l = p->leaf;
     const int64_t f = l[0].dim[1];
     for (int64_t i = 0; i < l[0].dim[0]; i++)
-        att_ref_layer_norm(f, l[0].x + i * f, l[1].x, l[2].x, p->eps, y + i * f);
+        att_ref_layer_norm(f, l[0].x + i * f, l[1].x, beta, p->eps, y + i * f);
 }
+
+static void layer_norm_reference(const problem *p, double *y) { norm_reference(p, p->leaf[2].x, y); }
+
+static void reference_without_beta(const problem *p, double *y) { norm_reference(p, NULL, y); }
 
 static void gradients_of_layer_norm(void **state)
 {
@@ -248,6 +257,11 @@ static void gradients_of_layer_norm(void **state)
                            .tolerance = (double)(100 + rows) * FLT_EPSILON,
                            .eps = 0.01f};
         check_problem(p, "layer_norm");
+        problem without = p;
+        without.build = layer_norm_without_beta;
+        without.reference = reference_without_beta;
+        without.leaf[2] = (leaf){0};
+        check_problem(without, "layer_norm without beta");
     }
 }
 

@@ -225,7 +225,10 @@ static void each_operation_names_what_does_not_fit(void **state)
     assert_error(t, att_layer_norm(t, x4, f->b, f->b, 1e-5f), ATT_ERR_SHAPE,
                  "layer_norm: x has 4 features but gamma is [3]");
     FRESH;
-    assert_error(t, att_layer_norm(t, x3, f->b, NULL, 1e-5f), ATT_ERR_ARGUMENT, "layer_norm: beta is NULL");
+    assert_error(t, att_layer_norm(t, x4, NULL, NULL, 1e-5f), ATT_ERR_ARGUMENT, "layer_norm: gamma is NULL");
+    FRESH;
+    assert_error(t, att_layer_norm(t, x3, f->b, f->w, 1e-5f), ATT_ERR_SHAPE,
+                 "layer_norm: x has 3 features but beta is [3, 4]");
     FRESH;
     assert_error(t, att_activate(t, x3, (att_activation)-1), ATT_ERR_ARGUMENT, "activate: -1 is not an activation");
     FRESH;
