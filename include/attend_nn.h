@@ -131,15 +131,17 @@ ATT_API att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_va
                                      att_var *residual);
 
 typedef enum att_nn_norm_kind {
-    ATT_NN_NORM_LAYER = 0, /* (x - mean) / sqrt(variance + eps) weight + bias (Ba et al. 2016) */
-    ATT_NN_NORM_RMS        /* x / sqrt(mean(x^2) + eps) weight (Zhang, Sennrich 2019) */
+    ATT_NN_NORM_LAYER = 0,    /* (x - mean) / sqrt(variance + eps) weight + bias (Ba et al. 2016) */
+    ATT_NN_NORM_RMS,          /* x / sqrt(mean(x^2) + eps) weight (Zhang, Sennrich 2019) */
+    ATT_NN_NORM_LAYER_NO_BIAS /* (x - mean) / sqrt(variance + eps) weight (ModernBERT: Warner et al. 2024) */
 } att_nn_norm_kind;
 typedef struct att_nn_norm {
     att_nn_norm_kind kind;
     float eps;
-    att_param *weight, *bias; /* [features]; bias is for layer norm only */
+    att_param *weight, *bias; /* [features]; bias is for ATT_NN_NORM_LAYER only, else NULL */
 } att_nn_norm;
-/* Makes a norm with name.weight, initialized with ones, and for layer norm name.bias, with zeros. eps 0: 1e-5. */
+/* Makes a norm with name.weight, initialized with ones, and for ATT_NN_NORM_LAYER name.bias, with zeros. eps 0: 1e-5.
+ */
 ATT_API const att_nn_norm *att_nn_norm_new(att_nn_params *p, const char *name, att_nn_norm_kind kind, int64_t features,
                                            float eps);
 /* Normalizes x [..., features] -> the same shape. */
@@ -188,6 +190,9 @@ typedef struct att_nn_attention_config {
      * A table of relative positions is one (Raffel et al. 2020). */
     att_param *const *shared; /* [call] [n_shared] */
     int n_shared;
+    int64_t window; /* a query attends to the keys of its position and of `window` positions before and after it; 0: to
+                     * all (Beltagy et al. 2020). With a plan: by that, as the scale is */
+    float scale;    /* of the scores; 0: 1 / sqrt(head_dim) */
 } att_nn_attention_config;
 
 typedef struct att_nn_attention {
@@ -265,8 +270,10 @@ typedef struct att_nn_layer_config {
                          * 2021); 0: none */
     const att_nn_attention_config *attention, *cross; /* [call] settings of attention that replace width, heads,
                                                        * no_bias, causal and attention_dropout; or NULL: these */
-    bool inner_dropout; /* apply dropout to the feed-forward network's activations, too (PyTorch's
-                         * TransformerEncoderLayer) */
+    bool inner_dropout;     /* apply dropout to the feed-forward network's activations, too (PyTorch's
+                             * TransformerEncoderLayer) */
+    bool no_attention_norm; /* do not normalize what self-attention is applied to, as in ModernBERT's first layer, which
+                             * follows a norm; order is then ATT_NN_ORDER_PRE_NORM or ATT_NN_ORDER_SANDWICH_NORM */
 } att_nn_layer_config;
 
 typedef struct att_nn_feed_forward {
@@ -302,7 +309,7 @@ typedef struct att_nn_layer_call {
 typedef struct att_nn_encoder_layer {
     const att_nn_attention *attention;
     const att_nn_feed_forward *feed_forward;
-    const att_nn_norm *attention_norm, *feed_forward_norm; /* NULL: ATT_NN_ORDER_RESULT_NORM */
+    const att_nn_norm *attention_norm, *feed_forward_norm; /* NULL: ATT_NN_ORDER_RESULT_NORM, no_attention_norm */
     att_param *attention_scale, *feed_forward_scale;       /* [width], layer scale; or NULL */
     att_nn_order order;
     const att_nn_norm *attention_result_norm, *feed_forward_result_norm; /* or NULL, by the order */

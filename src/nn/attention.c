@@ -14,6 +14,7 @@ static bool check_sizes(att_nn_params *p, const char *name, const att_nn_attenti
     return att_nn_check_size(p, name, "width", c->width) &&
            (!c->source_width || att_nn_check_size(p, name, "source_width", c->source_width)) &&
            (!c->head_dim || att_nn_check_size(p, name, "head_dim", c->head_dim)) &&
+           (!c->window || att_nn_check_size(p, name, "window", c->window)) &&
            (c->plan || att_nn_check_size(p, name, "heads", c->heads));
 }
 
@@ -43,7 +44,9 @@ static bool choose_plan(att_nn_params *p, const char *name, const att_nn_attenti
         att_nn_plan_sizes sizes = {.heads = heads,
                                    .kv_heads = c->kv_heads ? c->kv_heads : heads,
                                    .head_dim = c->head_dim ? c->head_dim : c->width / heads,
-                                   .causal = c->causal};
+                                   .causal = c->causal,
+                                   .window = c->window,
+                                   .scale = c->scale};
         l->plan = att_nn_plan(p, &sizes);
         sizes.dropout = c->dropout;
         l->training_plan = l->plan ? att_nn_plan(p, &sizes) : NULL;

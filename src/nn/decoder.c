@@ -13,7 +13,7 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, true);
     l->cross = att_nn_layer_attention(p, name, "cross", &c, c.cross, false);
-    l->attention_norm = att_nn_layer_norm(p, name, "attention_norm", &c);
+    l->attention_norm = c.no_attention_norm ? NULL : att_nn_layer_norm(p, name, "attention_norm", &c);
     l->attention_result_norm = att_nn_layer_result_norm(p, name, "attention_result_norm", &c);
     l->cross_norm = att_nn_layer_norm(p, name, "cross_norm", &c);
     l->cross_result_norm = att_nn_layer_result_norm(p, name, "cross_result_norm", &c);

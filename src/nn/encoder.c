@@ -12,7 +12,7 @@ const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const cha
         return NULL;
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, c.causal);
-    l->attention_norm = att_nn_layer_norm(p, name, "attention_norm", &c);
+    l->attention_norm = c.no_attention_norm ? NULL : att_nn_layer_norm(p, name, "attention_norm", &c);
     l->attention_result_norm = att_nn_layer_result_norm(p, name, "attention_result_norm", &c);
     l->feed_forward = att_nn_feed_forward_new(p, att_nn_join(name, "feed_forward").text, &c);
     l->feed_forward_norm = att_nn_layer_norm(p, name, "feed_forward_norm", &c);

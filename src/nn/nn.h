@@ -27,6 +27,8 @@ char *att_nn_text(att_nn_params *p, const char *text);
 typedef struct att_nn_plan_sizes {
     int64_t heads, kv_heads, head_dim;
     bool causal;
+    int64_t window; /* positions before and after the query's; 0: all */
+    float scale;    /* 0: 1 / sqrt(head_dim) */
     float dropout;
 } att_nn_plan_sizes;
 const att_plan *att_nn_plan(att_nn_params *p, const att_nn_plan_sizes *sizes);

@@ -315,6 +315,7 @@ att_param *att_nn_buffer(att_nn_params *p, const char *prefix, const char *name,
 static bool same(const att_nn_plan_sizes *a, const att_nn_plan_sizes *b)
 {
     return a->heads == b->heads && a->kv_heads == b->kv_heads && a->head_dim == b->head_dim && a->causal == b->causal &&
+           a->window == b->window && !(a->scale < b->scale || a->scale > b->scale) &&
            !(a->dropout < b->dropout || a->dropout > b->dropout);
 }
 
@@ -326,14 +327,21 @@ const att_plan *att_nn_plan(att_nn_params *p, const att_nn_plan_sizes *sizes)
     plan_entry *e = att_nn_params_alloc(p, sizeof *e);
     if (!e)
         return NULL;
-    const att_stage causal = {.mask = att_mask_causal};
+    const double window = (double)sizes->window;
+    att_stage stage[2];
+    int n = 0;
+    if (sizes->causal)
+        stage[n++] = (att_stage){.mask = att_mask_causal};
+    if (sizes->window)
+        stage[n++] = (att_stage){.mask = att_mask_window, .value = {window, window}};
     const att_attention_spec spec = {.size = sizeof spec,
                                      .heads = sizes->heads,
                                      .kv_heads = sizes->kv_heads,
                                      .head_dim = sizes->head_dim,
-                                     .stage = &causal,
-                                     .n_stages = sizes->causal,
-                                     .align = sizes->causal ? ATT_ALIGN_BOTTOM_RIGHT : ATT_ALIGN_UNSET,
+                                     .scale = sizes->scale,
+                                     .stage = stage,
+                                     .n_stages = n,
+                                     .align = n ? ATT_ALIGN_BOTTOM_RIGHT : ATT_ALIGN_UNSET,
                                      .dropout = sizes->dropout};
     const att_status s = att_plan_new(p->ctx, &spec, &e->plan);
     if (s)

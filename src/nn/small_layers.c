@@ -53,7 +53,7 @@ const att_nn_norm *att_nn_norm_new(att_nn_params *p, const char *name, att_nn_no
     att_nn_norm *l = att_nn_params_alloc(p, sizeof *l);
     if (!l)
         return NULL;
-    if (kind != ATT_NN_NORM_LAYER && kind != ATT_NN_NORM_RMS)
+    if ((unsigned)kind > ATT_NN_NORM_LAYER_NO_BIAS)
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": %d is not an att_nn_norm_kind", name, (int)kind);
     if (!(eps >= 0))
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": eps is %g, expected at least 0", name, (double)eps);

@@ -5,8 +5,7 @@
 
 static att_var *norm_before(att_tape *t, att_nn_sublayer s, att_var *x)
 {
-    return s.order == ATT_NN_ORDER_POST_NORM || s.order == ATT_NN_ORDER_RESULT_NORM ? x
-                                                                                    : att_nn_norm_apply(t, s.norm, x);
+    return s.norm && s.order != ATT_NN_ORDER_POST_NORM ? att_nn_norm_apply(t, s.norm, x) : x;
 }
 
 /* Returns the variable to which the sublayer's result is added; y: x, normalized. */
@@ -63,8 +62,13 @@ att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *
 
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c)
 {
-    return (unsigned)c->order <= ATT_NN_ORDER_SANDWICH_NORM ||
-           att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
+    if ((unsigned)c->order > ATT_NN_ORDER_SANDWICH_NORM)
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
+    return !c->no_attention_norm || c->order == ATT_NN_ORDER_PRE_NORM || c->order == ATT_NN_ORDER_SANDWICH_NORM ||
+           att_nn_fail(p, ATT_ERR_ARGUMENT,
+                       "\"%s\": no_attention_norm is true, but order is %d, neither ATT_NN_ORDER_PRE_NORM nor "
+                       "ATT_NN_ORDER_SANDWICH_NORM",
+                       name, (int)c->order);
 }
 
 const att_nn_norm *att_nn_layer_norm(att_nn_params *p, const char *prefix, const char *name,

@@ -85,6 +85,72 @@ static void a_start_moves_queries_and_keys_by_the_same(void **state)
     }
 }
 
+/* ---- windows, scales, and a layer whose attention has no norm */
+
+/* The result of a layer with new parameters, whose numbers follow from the seed and their names */
+static void apply_new(const att_nn_attention_config *c, float *y)
+{
+    att_nn_params *p;
+    assert_int_equal(att_nn_params_new(ctx, NULL, &p), ATT_OK);
+    copy(att_nn_attention_apply(t, att_nn_attention_new(p, "l", c), rows(x, 0, TOKENS), NULL), y);
+    att_tape_reset(t);
+    att_nn_params_free(p);
+}
+
+static void a_window_and_a_scale_have_the_bits_of_a_plan_with_them(void **state)
+{
+    (void)state;
+    for (int causal = 0; causal < 2; causal++) {
+        const att_stage stage[] = {{.mask = att_mask_window, .value = {1, 1}}, {.mask = att_mask_causal}};
+        const att_attention_spec spec = {.size = sizeof spec,
+                                         .heads = HEADS,
+                                         .head_dim = WIDTH / HEADS,
+                                         .scale = 0.75f,
+                                         .stage = stage,
+                                         .n_stages = 1 + causal,
+                                         .align = ATT_ALIGN_BOTTOM_RIGHT};
+        att_nn_attention_config c = {
+            .size = sizeof c, .width = WIDTH, .heads = HEADS, .causal = causal, .window = 1, .scale = 0.75f};
+        float y[3][TOKENS * WIDTH];
+        att_plan *plan;
+        apply_new(&c, y[0]);
+        c.scale = 0;
+        apply_new(&c, y[1]);
+        assert_true(distance(y[0], y[1], TOKENS * WIDTH) > 1e-3);
+        assert_int_equal(att_plan_new(ctx, &spec, &plan), ATT_OK);
+        apply_new(ATT_OPTIONS(att_nn_attention_config, .width = WIDTH, .plan = plan), y[2]);
+        assert_memory_equal(y[0], y[2], sizeof y[0]);
+        att_plan_free(plan);
+    }
+}
+
+static void a_layer_without_attention_norm_adds_attention_to_what_it_gets(void **state)
+{
+    (void)state;
+    static const att_nn_order orders[] = {ATT_NN_ORDER_PRE_NORM, ATT_NN_ORDER_SANDWICH_NORM};
+    for (int i = 0; i < 2; i++) {
+        const att_nn_layer_config c = {.size = sizeof c,
+                                       .width = WIDTH,
+                                       .heads = HEADS,
+                                       .intermediate = 20,
+                                       .order = orders[i],
+                                       .norm = ATT_NN_NORM_LAYER_NO_BIAS,
+                                       .no_attention_norm = true};
+        const att_nn_encoder_layer *l = att_nn_encoder_layer_new(params, att_nn_number("l", i).text, &c);
+        float layer[TOKENS * WIDTH], parts[TOKENS * WIDTH];
+        assert_null(l->attention_norm);
+        assert_null(l->feed_forward_norm->bias);
+        copy(att_nn_encoder_layer_apply(t, l, rows(x, 0, TOKENS), NULL), layer);
+        att_var *in = rows(x, 0, TOKENS), *y = att_nn_attention_apply(t, l->attention, in, NULL);
+        y = att_add(t, l->attention_result_norm ? att_nn_norm_apply(t, l->attention_result_norm, y) : y, in);
+        att_var *fed = att_nn_norm_apply(t, l->feed_forward_norm, y);
+        fed = att_nn_feed_forward_apply(t, l->feed_forward, fed, NULL, NULL);
+        fed = l->feed_forward_result_norm ? att_nn_norm_apply(t, l->feed_forward_result_norm, fed) : fed;
+        copy(att_add(t, fed, y), parts);
+        assert_true(distance(layer, parts, TOKENS * WIDTH) < 1e-6); /* a sum of order 1, added in another order */
+    }
+}
+
 /* ---- decoding with a source, both rotated */
 
 static void a_decoder_layer_with_caches_has_the_bits_of_the_full_pass(void **state)
@@ -300,25 +366,24 @@ static void parameters_that_are_not_there_are_named(void **state)
 static void values_that_no_enum_has_are_refused(void **state)
 {
     (void)state;
-    const att_nn_layer_config order = {.size = sizeof order,
-                                       .width = 8,
-                                       .heads = 2,
-                                       .intermediate = 8,
-                                       .order = (att_nn_order)9},
-                              activation = {.size = sizeof activation,
-                                            .width = 8,
-                                            .heads = 2,
-                                            .intermediate = 8,
-                                            .activation = (att_activation)77},
-                              eps = {.size = sizeof eps, .width = 8, .heads = 2, .intermediate = 8, .eps = -1},
-                              wide = {.size = sizeof wide, .width = INT64_MAX, .heads = 1, .intermediate = 8};
+    const att_nn_layer_config
+        order = {.size = sizeof order, .width = 8, .heads = 2, .intermediate = 8, .order = (att_nn_order)9},
+        activation = {.size = sizeof activation,
+                      .width = 8,
+                      .heads = 2,
+                      .intermediate = 8,
+                      .activation = (att_activation)77},
+        eps = {.size = sizeof eps, .width = 8, .heads = 2, .intermediate = 8, .eps = -1},
+        wide = {.size = sizeof wide, .width = INT64_MAX, .heads = 1, .intermediate = 8},
+        no_norm = {.size = sizeof no_norm, .width = 8, .heads = 2, .intermediate = 8, .no_attention_norm = true};
     const struct {
         const att_nn_layer_config *c;
         const char *words;
     } bad[] = {{&order, "order is 9"},
                {&activation, "activation is 77"},
                {&eps, "eps is -1"},
-               {&wide, "width is 9223372036854775807"}};
+               {&wide, "width is 9223372036854775807"},
+               {&no_norm, "no_attention_norm is true, but order is 0"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         att_nn_params *p;
         assert_int_equal(att_nn_params_new(ctx, NULL, &p), ATT_OK);
@@ -336,6 +401,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_start_moves_queries_and_keys_by_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(a_window_and_a_scale_have_the_bits_of_a_plan_with_them, begin, end),
+        cmocka_unit_test_setup_teardown(a_layer_without_attention_norm_adds_attention_to_what_it_gets, begin, end),
         cmocka_unit_test_setup_teardown(a_decoder_layer_with_caches_has_the_bits_of_the_full_pass, begin, end),
         cmocka_unit_test_setup_teardown(rotated_queries_of_a_source_need_positions, begin, end),
         cmocka_unit_test_setup_teardown(a_learned_score_of_f16_has_a_cache, begin, end),

@@ -119,6 +119,7 @@ static void configurations_that_fit_nothing_are_refused(void **state)
         {"l",
          {.width = 12, .heads = 4, .qk_norm = ATT_NN_QK_NORM_HEAD, .qk_norm_kind = (att_nn_norm_kind)7},
          "7 is not an att_nn_norm_kind"},
+        {"l", {.width = 12, .heads = 4, .window = -1}, "window is -1"},
         {long_name, {.width = 12, .heads = 4}, "at most 95 characters"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
