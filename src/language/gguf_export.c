@@ -80,12 +80,12 @@ static void put_rotary(source *f)
     const int64_t n = c->rotary_dims / 2;
     put_number(f, "rope.freq_base", c->rotary_base);
     put_int(f, "rope.dimension_count", c->rotary_dims);
-    if (strcmp(c->scaling, "linear") == 0) {
+    if (strcmp(c->scaling.type, "linear") == 0) {
         char key[KEY];
         snprintf(key, sizeof key, "%s.rope.scaling.type", c->type);
         att_gguf_put_text(&f->w, key, "linear");
-        put_number(f, "rope.scaling.factor", c->scaling_factor);
-    } else if (strcmp(c->scaling, "default") != 0) {
+        put_number(f, "rope.scaling.factor", c->scaling.factor);
+    } else if (strcmp(c->scaling.type, "default") != 0) {
         att_gguf_entry e = {.name = "rope_freqs.weight", .rank = 1, .dim = {n}, .dtype = ATT_F32};
         for (int64_t i = 0; i < n; i++)
             f->factor[i] = (float)(pow(c->rotary_base, -(double)i / (double)n) / c->frequency[i]);

@@ -1,7 +1,5 @@
 #include "stack/llama_config.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOKENS = 1 << 22 };
@@ -53,62 +51,6 @@ const att_model_types att_llama_types = ATT_MODEL_TYPES(families);
 
 /* ---- rotary positions */
 
-/* Frequencies of long contexts as in Llama 3.1: slow ones are divided by the factor, fast ones stay, and those between
- * are interpolated. */
-static void scale_llama3(att_settings *s, double *frequency, int64_t n)
-{
-    const double pi = 3.14159265358979323846;
-    const double factor = att_settings_number(s, "factor", 1e-3, 1e6);
-    const double low = att_settings_number(s, "low_freq_factor", 1e-3, 1e6);
-    const double high = att_settings_number(s, "high_freq_factor", 1e-3, 1e6);
-    const double original = (double)att_settings_int(s, "original_max_position_embeddings", 1, MAX_POSITIONS);
-    if (!s->status && high <= low)
-        att_settings_fail(s, ATT_ERR_FORMAT, "\"%shigh_freq_factor\" is %g, not above \"low_freq_factor\", %g",
-                          s->within, high, low);
-    for (int64_t i = 0; !s->status && i < n; i++) {
-        const double turns = original * frequency[i] / (2 * pi); /* of a pair over the original context */
-        const double smooth = fmin(fmax((turns - low) / (high - low), 0), 1);
-        frequency[i] = smooth * frequency[i] + (1 - smooth) * frequency[i] / factor;
-    }
-}
-
-/* Factors of a .gguf file, one for each frequency */
-static void scale_factors(att_settings *s, double *frequency, int64_t n)
-{
-    const json_t *factors = att_settings_list(s, "factors", true);
-    if (!s->status && json_array_size(factors) != (size_t)n)
-        att_settings_fail(s, ATT_ERR_FORMAT, "\"%sfactors\" has %zu numbers, not %lld", s->within,
-                          json_array_size(factors), (long long)n);
-    for (int64_t i = 0; !s->status && i < n; i++) {
-        const double factor = json_number_value(json_array_get(factors, (size_t)i));
-        if (!(factor >= 1e-3 && factor <= 1e6))
-            att_settings_fail(s, ATT_ERR_FORMAT, "\"%sfactors\" has %s, not a number in [0.001, 1000000]", s->within,
-                              att_json_show(json_array_get(factors, (size_t)i)).text);
-        else
-            frequency[i] /= factor;
-    }
-}
-
-/* The object that was entered has "rope_type", or "type" in older files, and the settings of that type. */
-static void scale(att_settings *s, att_llama_config *c)
-{
-    double *frequency = c->frequency;
-    const int64_t n = c->rotary_dims / 2;
-    const char *key = att_settings_has(s, "rope_type") ? "rope_type" : "type";
-    const char *type = att_settings_text(s, key, "default");
-    if (!strcmp(type, "llama3"))
-        scale_llama3(s, frequency, n);
-    else if (!strcmp(type, "factors"))
-        scale_factors(s, frequency, n);
-    else if (!strcmp(type, "linear")) {
-        c->scaling_factor = att_settings_number(s, "factor", 1e-3, 1e6);
-        for (int64_t i = 0; !s->status && i < n; i++)
-            frequency[i] /= c->scaling_factor;
-    } else if (strcmp(type, "default") != 0)
-        att_settings_unsupported(s, key, "one of default, linear and llama3");
-    snprintf(c->scaling, sizeof c->scaling, "%s", type);
-}
-
 /* Newer files have "rope_parameters", older ones "rope_scaling"; "rope_theta" and "partial_rotary_factor" are in it, or
  * else beside it. */
 static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
@@ -127,7 +69,7 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
         part = att_settings_number_or(s, "partial_rotary_factor", 0, 1, part);
     }
     c->rotary_base = base;
-    snprintf(c->scaling, sizeof c->scaling, "default");
+    c->scaling = (att_rotary_scaling){.type = "default", .factor = 1};
     c->rotary_dims = (int64_t)((double)c->head_dim * part);
     if (!s->status && part != 1 && !f->partial_rotary)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"partial_rotary_factor\" is %g, which is not supported; 1 is",
@@ -137,10 +79,9 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
                           "\"partial_rotary_factor\" is of %d of a head's %d features; an even "
                           "number from 2 on is supported",
                           (int)c->rotary_dims, (int)c->head_dim);
-    for (int64_t i = 0; i < c->rotary_dims / 2; i++)
-        c->frequency[i] = pow(base, -2 * (double)i / (double)c->rotary_dims);
+    att_rotary_frequencies(base, c->rotary_dims, c->frequency);
     if (scaled) {
-        scale(s, c);
+        c->scaling = att_rotary_scale(s, c->frequency, c->rotary_dims / 2);
         att_settings_leave(s, before);
     }
 }

@@ -4,8 +4,7 @@
 
 #include "attend_nn.h"
 #include "model/model_types.h"
-
-enum { ATT_MAX_HEAD_DIM = 1024 };
+#include "stack/rotary_config.h"
 
 typedef struct att_llama_config {
     const char *type; /* "llama" */
@@ -18,8 +17,7 @@ typedef struct att_llama_config {
     att_nn_order order;
     int64_t rotary_dims;                    /* features of a head that are rotated */
     double rotary_base;                     /* 10000, "rope_theta" */
-    char scaling[16];                       /* of positions: "default", "linear", "llama3", "factors" */
-    double scaling_factor;                  /* of "linear" */
+    att_rotary_scaling scaling;             /* of positions */
     double frequency[ATT_MAX_HEAD_DIM / 2]; /* [rotary_dims / 2] */
 } att_llama_config;
 
