@@ -14,13 +14,14 @@ extern "C" {
 
 /* A text encoder, from ids to a hidden state of each token, in the format of a class of `transformers`: BERT (Devlin et
  * al. 2018), RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020), CamemBERT (Martin et al. 2020), DistilBERT (Sanh
- * et al. 2019), MPNet (Song et al. 2020). */
+ * et al. 2019), MPNet (Song et al. 2020), ModernBERT (Warner et al. 2024), NomicBERT (Nussbaum et al. 2024),
+ * EmbeddingGemma (Vera et al. 2025; the text model of Gemma 3 without its causal mask). */
 typedef struct att_encoder att_encoder;
 
 typedef struct att_encoder_info {
     size_t size;
     const char *type; /* "model_type" of config.json: "bert", "roberta", "xlm-roberta", "camembert", "distilbert",
-                       * "mpnet" */
+                       * "mpnet", "modernbert", "nomic_bert", "gemma3_text" */
     int64_t vocabulary, hidden, layers, heads, intermediate;
     int64_t max_positions; /* tokens of a sequence */
     int64_t types;         /* token types, of the texts of a pair; 0: none */
@@ -61,9 +62,10 @@ typedef struct att_encoder_options {
 ATT_API att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets,
                                    int64_t n, const att_encoder_options *options);
 
-/* Traces one pass of the model (attend_trace.h): attention and hidden states of one sequence, ids [n]. The trace has no
- * output layer. options or NULL: defaults; options.ids must be NULL. Errors: n not in [1, max_positions]; options out
- * of range; an id that is not in the vocabulary; out of memory; cancelled. */
+/* Traces one pass of the model (attend_trace.h): attention and hidden states of one sequence, ids [n]. Hidden states are
+ * those before the norm after the last layer, if the model has one, which is then the trace's output layer; other models
+ * have none. options or NULL: defaults; options.ids must be NULL. Errors: n not in [1, max_positions]; options out of
+ * range; an id that is not in the vocabulary; out of memory; cancelled. */
 ATT_API att_status att_encoder_trace(const att_encoder *m, const int32_t *ids, int64_t n,
                                      const att_trace_options *options, att_trace **out);
 

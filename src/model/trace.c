@@ -322,7 +322,7 @@ att_status att_trace_attention(const att_trace *t, int64_t i, att_trace_attentio
                                           .scope = l->scope,
                                           .score = p->score,
                                           .causal = p->causal,
-                                          .window = p->window,
+                                          .window = p->windows ? p->windows[l->layer] : p->window,
                                           .recorded = l->saved};
     return att_info_write(info, &all, sizeof all, "att_trace_attention_info");
 }

@@ -19,7 +19,8 @@ typedef struct att_trace_part {
     const char *score; /* NULL: "dot" */
     bool causal;
     int64_t window;
-    int64_t hidden; /* features of the hidden states that scopes of layers keep; 0: there are none */
+    const int64_t *windows; /* [layers], of the model: the window of each; or NULL: `window` */
+    int64_t hidden;         /* features of the hidden states that scopes of layers keep; 0: there are none */
     /* The scope of a layer's attention, whose number is '#'; not copied. NULL: that of all models (attend_model.h).
      * Attention may come in several calls, one after the other: with the keys of the first, and further queries. */
     const char *scope;

@@ -71,6 +71,8 @@ struct att_backbone_kind {
     att_pooling (*plain)(const att_settings *config);
     /* The part of a trace that it is, of n tokens. NULL: it has no attention. */
     att_trace_part (*trace)(const att_backbone *b, int64_t n);
+    /* What `tokens` makes of the hidden states of the last layer: their norm; NULL: it leaves them unchanged */
+    att_var *(*finish)(att_tape *t, const att_backbone *b, att_var *x);
     const char *const *files; /* those of its folder that a copy needs besides weights, up to NULL */
     /* Writes FOLDER/model.safetensors of a model that was opened for training from the folder `from`. dtype 0: f32 */
     att_status (*write)(const att_backbone *b, const char *from, const char *folder, att_dtype dtype);

@@ -31,6 +31,11 @@ static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x, c
 
 static att_trace_part trace(const att_backbone *b, int64_t n) { return att_encoder_trace_part(encoder_of(b), n); }
 
+static att_var *finish(att_tape *t, const att_backbone *b, att_var *x)
+{
+    return att_encoder_output(t, encoder_of(b), x);
+}
+
 static att_status write_weights(const att_backbone *b, const char *from, const char *folder, att_dtype dtype)
 {
     return att_encoder_write_weights(encoder_of(b), from, folder, dtype);
@@ -44,5 +49,6 @@ const att_backbone_kind att_backbone_encoder = {.module = "Transformer",
                                                 .open = open_folder,
                                                 .tokens = tokens,
                                                 .trace = trace,
+                                                .finish = finish,
                                                 .files = att_transformer_files,
                                                 .write = write_weights};

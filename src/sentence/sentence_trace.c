@@ -21,6 +21,8 @@ static att_var *embed(const void *self, att_tape *t, att_var *x)
 {
     const traced *of = self;
     const att_texts texts = {.offsets = (const int64_t[]){0, of->n}, .n = 1, .prompt = of->prompt};
+    if (of->m->backbone.kind->finish)
+        x = of->m->backbone.kind->finish(t, &of->m->backbone, x);
     return att_sentence_truncate(t, of->m, att_modules_apply(t, &of->m->modules, &texts, x, NULL), of->m->dim);
 }
 

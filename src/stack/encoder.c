@@ -4,14 +4,9 @@
 
 #include <stdio.h>
 
-const att_model_kind *const att_encoder_kinds[] = {&att_bert.kind, &att_roberta.kind, &att_distilbert.kind,
-                                                   &att_mpnet.kind, NULL};
-
-/* All architectures have their kind as the first member. */
-static const att_encoder_architecture *architecture_of(const att_encoder *m)
-{
-    return (const att_encoder_architecture *)(const void *)m->model.kind;
-}
+const att_model_kind *const att_encoder_kinds[] = {
+    &att_bert.kind,       &att_roberta.kind,    &att_distilbert.kind,  &att_mpnet.kind,
+    &att_modernbert.kind, &att_nomic_bert.kind, &att_gemma3_text.kind, NULL};
 
 /* ---- open */
 
@@ -65,12 +60,24 @@ const char *att_encoder_type(const att_model *m, att_settings *s)
     return row ? *(const char *const *)row : "";
 }
 
-void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer)
+void att_encoder_layer(att_encoder *m, int64_t i, const att_nn_layer_config *layer)
 {
     att_nn_params *p = m->model.params;
-    m->layer = att_nn_params_alloc(p, (size_t)m->info.layers * sizeof *m->layer);
-    for (int64_t i = 0; m->layer && i < m->info.layers; i++)
-        m->layer[i] = att_nn_encoder_layer_new(p, att_nn_number("layer", i).text, layer);
+    const int64_t window = layer->attention ? layer->attention->window : 0;
+    if (!m->layer) {
+        m->layer = att_nn_params_alloc(p, (size_t)m->info.layers * sizeof *m->layer);
+        m->window = att_nn_params_alloc(p, (size_t)m->info.layers * sizeof *m->window);
+    }
+    if (att_nn_params_status(p))
+        return;
+    m->layer[i] = att_nn_encoder_layer_new(p, att_nn_number("layer", i).text, layer);
+    m->window[i] = window ? 2 * window + 1 : 0;
+}
+
+void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer)
+{
+    for (int64_t i = 0; i < m->info.layers; i++)
+        att_encoder_layer(m, i, layer);
 }
 
 /* ---- apply */
@@ -155,6 +162,11 @@ static att_var *layers(att_tape *t, att_scope s, const att_encoder *m, att_var *
     return x;
 }
 
+att_var *att_encoder_output(att_tape *t, const att_encoder *m, att_var *x)
+{
+    return m->norm ? att_nn_norm_apply(t, m->norm, x) : x;
+}
+
 static att_var *apply(att_tape *t, const att_encoder *m, const att_encoder_input *in, const int64_t *offsets, int64_t n,
                       const att_encoder_options *o)
 {
@@ -165,9 +177,10 @@ static att_var *apply(att_tape *t, const att_encoder *m, const att_encoder_input
         .size = sizeof call, .args = &args, .positions = &in->at, .dropout = o->dropout ? &dropout : NULL};
     att_scope s = att_scope_begin(t, "encoder");
     att_scope embeddings = att_scope_begin(t, "embeddings");
-    att_var *x = architecture_of(m)->embed(t, m, in);
+    att_var *x = att_encoder_architecture_of(m)->embed(t, m, in);
     x = att_nn_dropout_apply(t, call.dropout, att_nn_dropout_id("embeddings", ""), x, NULL);
-    return att_scope_end(t, s, layers(t, s, m, att_scope_end(t, embeddings, x), &call));
+    x = layers(t, s, m, att_scope_end(t, embeddings, x), &call);
+    return att_scope_end(t, s, att_encoder_output(t, m, x));
 }
 
 att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -202,7 +215,7 @@ static const char *name_in(const att_safetensors *file, const char *prefix, cons
 
 att_status att_encoder_write_weights(const att_encoder *m, const char *from, const char *folder, att_dtype dtype)
 {
-    const att_encoder_architecture *a = architecture_of(m);
+    const att_encoder_architecture *a = att_encoder_architecture_of(m);
     char path[ATT_MAX_PATH], longer[ATT_CHECKPOINT_NAME];
     att_safetensors *file = NULL;
     const char *name[ATT_ENCODER_BESIDE];

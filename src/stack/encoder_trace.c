@@ -19,21 +19,28 @@ static int64_t count_params(const att_nn_attention *l)
 
 att_trace_part att_encoder_trace_part(const att_encoder *m, int64_t n)
 {
-    const att_encoder_info *i = &m->info;
+    const att_nn_attention *a = m->layer[0]->attention;
     return (att_trace_part){.side = ATT_TRACE_SIDE_ENCODER,
-                            .layers = i->layers,
-                            .heads = i->heads,
-                            .head_dim = i->hidden / i->heads,
+                            .layers = m->info.layers,
+                            .heads = a->heads,
+                            .kv_heads = a->kv_heads,
+                            .head_dim = a->head_dim,
                             .queries = n,
                             .keys = n,
-                            .hidden = i->hidden,
-                            .params = count_params(m->layer[0]->attention)};
+                            .windows = m->window,
+                            .hidden = m->info.hidden,
+                            .params = count_params(a)};
 }
 
 static att_var *apply(const void *self, att_tape *t)
 {
     const traced *x = self;
     return att_encoder_apply(t, x->m, x->ids, (const int64_t[]){0, x->n}, 1, NULL);
+}
+
+static att_var *output(const void *self, att_tape *t, att_var *x)
+{
+    return att_encoder_output(t, ((const traced *)self)->m, x);
 }
 
 static att_status check(const att_encoder *m, int64_t n, const att_trace_options *options)
@@ -65,7 +72,12 @@ att_status att_encoder_trace(const att_encoder *m, const int32_t *ids, int64_t n
                                  .caller = __func__,
                                  .part = {att_encoder_trace_part(m, n)},
                                  .parts = 1,
-                                 .info = {.source = n, .source_ids = ids},
-                                 .apply = apply};
+                                 .info = {.source = n,
+                                          .source_ids = ids,
+                                          .output_rows = m->norm ? n : 0,
+                                          .outputs = m->norm ? m->info.hidden : 0},
+                                 .apply = apply,
+                                 .output = m->norm ? output : NULL,
+                                 .output_side = ATT_TRACE_SIDE_ENCODER};
     return att_trace_make(&pass, &self, sizeof self, options, out);
 }

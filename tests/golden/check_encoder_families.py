@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import modern_encoders as modern
 import torch
 
 from make_encoder_families import FAMILIES, expect, first_position, save, sequences
@@ -21,6 +22,8 @@ HEADS = {"Model": 3, "ForMaskedLM": 2, "ForSequenceClassification": 1}  # and ho
 
 
 def settings_of(family, rng):
+    if family in modern.CLASSES:
+        return modern.random_settings(family, rng)
     heads = rng.randint(1, 4)
     s = {"hidden_size": heads * rng.choice([4, 5, 8, 16, 24]), "num_attention_heads": heads,
          "num_hidden_layers": rng.randint(1, 4), "intermediate_size": rng.randint(8, 80), "vocab_size": rng.randint(20, 120),
@@ -35,10 +38,11 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--n", type=int, default=25)
     options.add_argument("--program", default="build/test_encoder_families")
+    options.add_argument("families", nargs="*", default=list(FAMILIES))
     options = options.parse_args()
     print(f"{'family':12} folders  worst error  worst ratio to f32's  of gradients")
     good = True
-    for family in FAMILIES:
+    for family in options.families:
         with tempfile.TemporaryDirectory() as root:
             for i in range(options.n):
                 rng = random.Random(f"{family} {i}")
@@ -48,6 +52,8 @@ def main():
                 save(family, settings, folder, rng.choices(list(HEADS), HEADS.values())[0],
                      rng.choice([torch.float32, torch.float16, torch.bfloat16]), seed=i)
                 expect(family, folder, list(sequences(family, settings, rng)))
+                if settings.get("older"):
+                    modern.make_older(family, folder, settings["pattern"])
             done = subprocess.run([options.program, *map(str, sorted(pathlib.Path(root).iterdir()))], text=True,
                                   stdout=subprocess.PIPE)
             rows = [[float(x) for x in line.split()[1:]] for line in done.stdout.splitlines()]  # folder, error, f32's, ratio of gradients

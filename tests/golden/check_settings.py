@@ -72,8 +72,10 @@ GENERATION = set(transformers.GenerationConfig().to_dict())
 KNOWN = {
     "PretrainedConfig": BASE,
     **{f"{n}Config": of_config(f"{n}Config") for n in (
-        "Bert", "Roberta", "XLMRoberta", "Camembert", "MPNet", "DistilBert", "Marian", "Llama", "Mistral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "GPT2", "ViT", "DeiT", "Dinov2",
+        "Bert", "Roberta", "XLMRoberta", "Camembert", "MPNet", "DistilBert",
+        "ModernBert", "NomicBert", "Gemma3Text", "Marian", "Llama", "Mistral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "GPT2", "ViT", "DeiT", "Dinov2",
         "Dinov2WithRegisters")},
+    "nomic-bert": set("""activation_function attn_pdrop bos_token_id causal dense_seq_output embd_pdrop eos_token_id fused_bias_fc fused_dropout_add_ln initializer_range layer_norm_epsilon max_trained_positions mlp_fc1_bias mlp_fc2_bias moe_every_n_layers moe_top_k n_embd n_head n_inner n_layer n_positions num_experts pad_vocab_size_multiple parallel_block parallel_block_tied_norm prenorm qkv_proj_bias reorder_and_upcast_attn resid_pdrop rotary_emb_base rotary_emb_fraction rotary_emb_interleaved rotary_emb_scale_base rotary_scaling_factor scale_attn_by_inverse_layer_idx scale_attn_weights summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj tie_word_embeddings type_vocab_size use_cache use_flash_attn use_rms_norm use_xentropy vocab_size""".split()),
     "RopeParameters": set(RopeParameters.__annotations__),
     **{f"{n}ImageProcessor": PROCESSOR for n in ("ViT", "DeiT", "Bit")},
     "language models": GENERATION, "MarianMTModel": GENERATION,

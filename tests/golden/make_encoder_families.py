@@ -18,11 +18,13 @@ encoders/NAME has the files of the model, and expected.txt, whose lines are:
 check_encoder_families.py makes many more such folders. Made with transformers 5.23.0, sentence-transformers 6.2.0, torch
 2.15.0 on a CPU; tests/stack/encoder_families.c reads them.
 """
+import contextlib
 import json
 import pathlib
 import random
 import shutil
 
+import modern_encoders as modern
 import torch
 import transformers
 from sentence_transformers import SentenceTransformer
@@ -35,7 +37,8 @@ LETTERS = "etaoinshrdlucmfgypwbvkxjqz"
 
 # The first part of the names of the classes, and what this family's settings are called
 FAMILIES = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-            "distilbert": "DistilBert", "mpnet": "MPNet"}
+            "distilbert": "DistilBert", "mpnet": "MPNet", **modern.CLASSES}
+TYPES = {"bert", "nomic_bert"}  # which have token types
 FIRST = {"roberta", "xlm-roberta", "camembert"}  # whose first position is that after the id of padding
 
 
@@ -43,6 +46,8 @@ FIRST = {"roberta", "xlm-roberta", "camembert"}  # whose first position is that 
 
 def config_of(family, s):
     """s: sizes and other settings, by BERT's names"""
+    if family in modern.CLASSES:
+        return modern.config_of(family, s)
     cls = getattr(transformers, FAMILIES[family] + "Config")
     if family == "distilbert":
         return cls(vocab_size=s["vocab_size"], dim=s["hidden_size"], n_layers=s["num_hidden_layers"],
@@ -56,6 +61,10 @@ def config_of(family, s):
     return cls(**s)
 
 
+def class_of(family, head):
+    return modern.class_of(family, head) if family in modern.CLASSES else getattr(transformers, FAMILIES[family] + head)
+
+
 def fill(model, generator):
     """Random weights, with which hidden states depend on all of them"""
     for name, p in model.named_parameters():
@@ -63,12 +72,12 @@ def fill(model, generator):
         if p.dim() == 1:
             p.data = 0.2 * x + (1 if "orm" in name and name.endswith("weight") else 0)
         else:
-            p.data = x * (1 if "embeddings" in name else 2 if "relative" in name else 1.5 / p.shape[1] ** 0.5)
+            p.data = x * (1 if "embed" in name else 2 if "relative" in name else 1.5 / p.shape[1] ** 0.5)
 
 
 def save(family, settings, folder, head="Model", dtype=torch.float32, seed=1):
     """head: "Model", or another class, whose names have a prefix and whose tensors are more"""
-    model = getattr(transformers, FAMILIES[family] + head)(config_of(family, settings))
+    model = class_of(family, head)(config_of(family, settings))
     fill(model, torch.Generator().manual_seed(seed))
     model.to(dtype).save_pretrained(folder)
 
@@ -83,7 +92,7 @@ def sequences(family, settings, rng):
     longest = settings["max_position_embeddings"] - first_position(family, settings)
     for n in (longest, 1, min(longest, rng.randint(2, 12)), min(longest, rng.randint(2, 12))):
         ids = [rng.randrange(vocabulary) for _ in range(n)]
-        types = [rng.randrange(settings["type_vocab_size"]) for _ in ids] if family == "bert" and n > 1 else None
+        types = [rng.randrange(settings["type_vocab_size"]) for _ in ids] if family in TYPES and n > 1 else None
         yield [x if x != padding or rng.random() < 0.5 else (x + 1) % vocabulary for x in ids], types
 
 
@@ -93,8 +102,12 @@ def show(rows):
     return [" ".join(f"{float(x):.9g}" for x in row) for row in rows.detach()]
 
 
+def precision(model):
+    return modern.exact() if model.dtype == torch.float64 else contextlib.nullcontext()
+
+
 def apply(model, ids, types):
-    with torch.no_grad():
+    with torch.no_grad(), precision(model):
         x = torch.tensor([ids])
         types = {"token_type_ids": torch.tensor([types])} if types else {}
         return model(input_ids=x, attention_mask=torch.ones_like(x), output_attentions=True, **types)
@@ -102,19 +115,19 @@ def apply(model, ids, types):
 
 def gradients(model, ids):
     x = torch.tensor([ids])
-    y = model(input_ids=x, attention_mask=torch.ones_like(x)).last_hidden_state
     model.zero_grad()
-    y.double().square().sum().backward()
-    return {n: p.grad.double() for n, p in model.named_parameters()}
+    with precision(model):
+        model(input_ids=x, attention_mask=torch.ones_like(x)).last_hidden_state.double().square().sum().backward()
+    return modern.of_file(model, {n: p.grad.double() for n, p in model.named_parameters()})
 
 
 def expect(family, folder, cases, every=1, texts=(), learned=None):
     """Writes expected.txt, with attention weights of the last case, and gradients of parameters whose names end in one
     of `learned`, or of all."""
-    cls = getattr(transformers, FAMILIES[family] + "Model")
-    more = {} if family == "distilbert" else {"add_pooling_layer": False}
-    exact, single = (cls.from_pretrained(folder, dtype=t, attn_implementation="eager", **more).eval()
+    more = {} if family in ("distilbert", "modernbert", "gemma3_text") else {"add_pooling_layer": False}
+    exact, single = (class_of(family, "Model").from_pretrained(folder, dtype=t, attn_implementation="eager", **more).eval()
                      for t in (torch.float64, torch.float32))
+    modern.make_exact(exact)
     lines, worst = [], 0
     for ids, types in cases:
         y = apply(exact, ids, types)
@@ -129,19 +142,24 @@ def expect(family, folder, cases, every=1, texts=(), learned=None):
     layer, head = len(y.attentions) - 1, y.attentions[0].shape[1] - 1
     lines.append(f"weights {layer} {head} " + " ".join(map(str, ids)))
     lines += show(y.attentions[layer][0, head])
+    if family in modern.NOT_TRAINED:
+        learned = ()
     ids = [x if x > 5 else x + 6 for x in cases[0][0]]  # without padding, of which PyTorch's embeddings have no gradient
     wanted, f32 = gradients(exact, ids), gradients(single, ids)
     wanted = {n: g for n, g in wanted.items() if learned is None or n.endswith(learned)}
-    lines.append("gradient " + " ".join(map(str, ids)))
-    lines.append(f"error {max(float((g - f32[n]).abs().max()) for n, g in wanted.items()):.3g}")
+    if wanted:
+        lines.append("gradient " + " ".join(map(str, ids)))
+        lines.append(f"error {max(float((g - f32[n]).abs().max()) for n, g in wanted.items()):.3g}")
     for name, g in wanted.items():
         lines += [f"of {name}", *show(g.reshape(1, -1))]
     if texts:
         model = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float64})
+        modern.make_exact(model[0].auto_model)
         for text in texts:
             ids = model.tokenizer(text)["input_ids"]
             lines += [f"text {text}", "ids " + " ".join(map(str, ids))]
-            lines += show(torch.tensor(model.encode([text], convert_to_numpy=True)))
+            with modern.exact():
+                lines += show(torch.tensor(model.encode([text], convert_to_numpy=True)))
         for a, b in zip(texts, texts[1:]):
             lines += [f"pair {a} | {b}", "ids " + " ".join(map(str, model.tokenizer(a, b)["input_ids"]))]
     (folder / "expected.txt").write_text("\n".join([f"f32 {worst:.3g}", f"every {every}", *lines]) + "\n", "utf-8")
@@ -217,11 +235,16 @@ GOLDEN = {
 }
 
 
-def write(name):
-    family, tokenizer, longest, hidden, heads, act, head, dtype, every = GOLDEN[name]
+def new_folder(name):
     folder = HERE / "encoders" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    return folder
+
+
+def write(name):
+    family, tokenizer, longest, hidden, heads, act, head, dtype, every = GOLDEN[name]
+    folder = new_folder(name)
     settings = {"hidden_size": hidden, "num_attention_heads": heads, "num_hidden_layers": 2, "hidden_act": act,
                 "intermediate_size": 2 * hidden if hidden < 32 else hidden, "layer_norm_eps": 1e-5, "type_vocab_size": 2,
                 "pad_token_id": 1}
@@ -234,6 +257,17 @@ def write(name):
            learned[:1] if family == "mpnet" else learned)
 
 
+def write_modern(name):
+    family, tokenizer, head, dtype, _ = modern.GOLDEN[name]
+    folder = new_folder(name)
+    words = {modern.byte_level: FACTS, modern.wordpiece: wordpieces()}.get(tokenizer, pieces())
+    settings = modern.golden_settings(name, tokenizer(words, folder, modern.LONGEST))
+    save(family, settings, folder, head, dtype)
+    expect(family, folder, list(sequences(family, settings, random.Random(name))), 1, TEXTS, modern.LEARNED)
+
+
 if __name__ == "__main__":
     for name in GOLDEN:
         write(name)
+    for name in modern.GOLDEN:
+        write_modern(name)

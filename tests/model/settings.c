@@ -106,6 +106,17 @@ static att_status open_beams(const char *folder)
 #define DISTILBERT                                                                                                     \
     "{\"model_type\": \"distilbert\", \"vocab_size\": 40, \"dim\": 12, \"n_layers\": 2, \"n_heads\": 3, "              \
     "\"hidden_dim\": 20, \"activation\": \"gelu\", \"max_position_embeddings\": 16}"
+#define SIZES                                                                                                          \
+    "\"vocab_size\": 40, \"hidden_size\": 16, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "                  \
+    "\"intermediate_size\": 24, \"max_position_embeddings\": 64"
+#define MODERNBERT "{\"model_type\": \"modernbert\", " SIZES "}"
+#define NOMIC_BERT "{\"model_type\": \"nomic_bert\", " SIZES "}"
+#define GEMMA3_TEXT "{\"model_type\": \"gemma3_text\", \"use_bidirectional_attention\": true, " SIZES "}"
+#define OWN_NOMIC_BERT                                                                                                 \
+    "{\"model_type\": \"nomic_bert\", \"vocab_size\": 40, \"n_embd\": 16, \"n_layer\": 2, \"n_head\": 4, "             \
+    "\"n_inner\": "                                                                                                    \
+    "24, \"n_positions\": 64, \"activation_function\": \"swiglu\", \"rotary_emb_fraction\": 1.0, \"qkv_proj_bias\": "  \
+    "false, \"mlp_fc1_bias\": false, \"mlp_fc2_bias\": false}"
 #define MARIAN                                                                                                         \
     "{\"model_type\": \"marian\", \"vocab_size\": 40, \"d_model\": 8, \"encoder_layers\": 1, "                         \
     "\"encoder_attention_heads\": 2, \"encoder_ffn_dim\": 8, \"decoder_layers\": 1, \"decoder_attention_heads\": 2, "  \
@@ -170,6 +181,10 @@ static const subject subjects[] = {
     {"CamembertConfig", open_bert, "", {{"config.json", BERT_OF("camembert")}}},
     {"MPNetConfig", open_bert, "", {{"config.json", BERT_OF("mpnet")}}},
     {"DistilBertConfig", open_bert, "", {{"config.json", DISTILBERT}}},
+    {"ModernBertConfig", open_bert, "", {{"config.json", MODERNBERT}}},
+    {"NomicBertConfig", open_bert, "", {{"config.json", NOMIC_BERT}}},
+    {"Gemma3TextConfig", open_bert, "", {{"config.json", GEMMA3_TEXT}}},
+    {"nomic-bert", open_bert, "", {{"config.json", OWN_NOMIC_BERT}}},
     {"MarianConfig", open_marian, "", {{"config.json", MARIAN}}},
     {"LlamaConfig", open_language, "", {{"config.json", LLAMA("llama")}}},
     {"MistralConfig", open_language, "", {{"config.json", LLAMA("mistral")}}},
@@ -241,8 +256,9 @@ static const subject subjects[] = {
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 /* The classes of config.json: what the tables say of PretrainedConfig holds for them. */
-static const char *const of_base[] = {"BertConfig", "MarianConfig", "LlamaConfig", "Qwen3Config",
-                                      "GPT2Config", "ViTConfig",    "Dinov2Config"};
+static const char *const of_base[] = {"BertConfig",   "ModernBertConfig", "NomicBertConfig", "Gemma3TextConfig",
+                                      "MarianConfig", "LlamaConfig",      "Qwen3Config",     "GPT2Config",
+                                      "ViTConfig",    "Dinov2Config"};
 
 static const subject *find_subject(const char *class)
 {
