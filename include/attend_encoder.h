@@ -62,10 +62,10 @@ typedef struct att_encoder_options {
 ATT_API att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets,
                                    int64_t n, const att_encoder_options *options);
 
-/* Traces one pass of the model (attend_trace.h): attention and hidden states of one sequence, ids [n]. Hidden states are
- * those before the norm after the last layer, if the model has one, which is then the trace's output layer; other models
- * have none. options or NULL: defaults; options.ids must be NULL. Errors: n not in [1, max_positions]; options out of
- * range; an id that is not in the vocabulary; out of memory; cancelled. */
+/* Traces one pass of the model (attend_trace.h): attention and hidden states of one sequence, ids [n]. Hidden states
+ * are those before the norm after the last layer, if the model has one, which is then the trace's output layer; other
+ * models have none. options or NULL: defaults; options.ids must be NULL. Errors: n not in [1, max_positions]; options
+ * out of range; an id that is not in the vocabulary; out of memory; cancelled. */
 ATT_API att_status att_encoder_trace(const att_encoder *m, const int32_t *ids, int64_t n,
                                      const att_trace_options *options, att_trace **out);
 

@@ -1,6 +1,6 @@
 /* Normalization of one row. Sums are in float, or in double if the squares leave the range of float. RMS norm is layer
- * norm with a mean of 0 and without beta: `centered` and `shifted` state whether the mean is subtracted and whether there
- * is a beta, and are constants where functions are inlined. */
+ * norm with a mean of 0 and without beta: `centered` and `shifted` state whether the mean is subtracted and whether
+ * there is a beta, and are constants where functions are inlined. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 
