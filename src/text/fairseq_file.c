@@ -165,6 +165,7 @@ static void read_file(layout *l, const att_text_file *f, int class)
                      (int)m.model);
     if (s) {
         l->config.status = l->config.status ? l->config.status : s;
+        att_sentencepiece_free(&m);
         return;
     }
     classes[class].make(l);

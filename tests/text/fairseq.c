@@ -27,14 +27,19 @@ static const char *next(const char *word)
     return line[at++] + n + 1;
 }
 
-/* tests/golden/unigram.spm as the file of a folder, with these settings */
-static att_status open_tokenizer(const char *settings, att_tokenizer **out)
+/* A model of tests/golden as the file of a folder, with these settings */
+static att_status open_model(const char *name, const char *settings, att_tokenizer **out)
 {
     char command[256];
-    snprintf(command, sizeof command, "cp tests/golden/unigram.spm %s/sentencepiece.bpe.model", folder.path);
+    snprintf(command, sizeof command, "cp tests/golden/%s %s/sentencepiece.bpe.model", name, folder.path);
     assert_int_equal(system(command), 0);
     write_file("tokenizer_config.json", settings);
     return att_tokenizer_open(ctx, folder.path, out);
+}
+
+static att_status open_tokenizer(const char *settings, att_tokenizer **out)
+{
+    return open_model("unigram.spm", settings, out);
 }
 
 static void check_ids(const char *what, att_tokens *tokens)
@@ -128,6 +133,8 @@ static void what_is_not_supported_is_named(void **state)
         check_message(ctx, wrong[i][1]);
     }
     att_tokenizer *t;
+    assert_int_equal(open_model("bpe.spm", "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}", &t), ATT_ERR_UNSUPPORTED);
+    check_message(ctx, "\"trainer_spec.model_type\" is 2, which is not supported here; 1 (unigram) is");
     write_file("sentencepiece.bpe.model", "not a model");
     write_file("tokenizer_config.json", "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}");
     assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_ERR_FORMAT);
