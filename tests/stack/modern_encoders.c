@@ -2,7 +2,9 @@
  * of tensors, settings. The folders are those of tests/golden/make_encoder_families.py. */
 #include "fixtures/check.h"
 #include "fixtures/context.h"
+#include "fixtures/fail_alloc.h"
 #include "fixtures/folder.h"
+#include "attend_sentence.h"
 #include "io/settings.h"
 #include "stack/encoder.h"
 
@@ -212,6 +214,64 @@ static void a_trace_has_the_windows_of_layers_and_the_last_norm(void **state)
         att_trace_free(t);
         att_encoder_free(m);
     }
+}
+
+static void a_trace_of_a_sentence_has_its_embedding(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {FOLDERS "modernbert", FOLDERS "nomic_bert", FOLDERS "gemma3_text"};
+    static const char text[] = "The sky is blue.";
+    for (int i = 0; i < 3; i++) {
+        att_sentence *s;
+        att_trace *t;
+        float embedding[MAX_HIDDEN], traced[MAX_HIDDEN];
+        att_sentence_info info = {.size = sizeof info};
+        need(att_sentence_open(ctx, folders[i], NULL, &s));
+        need(att_sentence_describe(s, &info));
+        need(att_sentence_embed(s, 1, (const char *const[]){text}, NULL, NULL, embedding));
+        need(att_sentence_trace(s, text, sizeof text - 1, NULL, NULL, &t));
+        need(att_trace_output(t, -1, 0, 1, traced));
+        assert_memory_equal(traced, embedding, (size_t)info.dim * sizeof *traced);
+        att_trace_free(t);
+        att_sentence_free(s);
+    }
+}
+
+/* ---- memory */
+
+/* Opens, applies and writes a model; ATT_ERR_MEMORY or ATT_OK */
+static att_status use(att_ctx *c, const char *folder, const test_folder *f)
+{
+    att_encoder *m = NULL;
+    att_tape *t = NULL;
+    att_tensor y;
+    att_status s = att_encoder_open_for_training(c, folder, NULL, &m);
+    s = s ? s : att_tape_new(c, NULL, &t);
+    s = s ? s : att_var_value(t, att_encoder_apply(t, m, some, (const int64_t[]){0, SOME}, 1, NULL), &y);
+    s = s ? s : att_encoder_write_weights(m, folder, f->path, 0);
+    att_tape_free(t);
+    att_encoder_free(m);
+    return s;
+}
+
+static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    bool done = false;
+    for (long n = 1; !done; n += check_step(7)) {
+        fail_alloc failing = {.fail_at = n};
+        att_ctx *c;
+        if (att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&failing))))
+            continue;
+        const att_status s = use(c, FOLDERS "modernbert", &f);
+        if (s && s != ATT_ERR_MEMORY)
+            fail_msg("allocation %ld: %s: %s", n, att_status_name(s), att_error(c));
+        done = !s && failing.calls < n;
+        att_close(c);
+        assert_int_equal(failing.live, 0);
+    }
+    folder_remove(&f);
 }
 
 /* ---- names of tensors and of settings */
@@ -453,6 +513,8 @@ int main(void)
         cmocka_unit_test(a_tensor_may_be_frozen_in_part),
         cmocka_unit_test(gemma_is_not_trained),
         cmocka_unit_test(a_trace_has_the_windows_of_layers_and_the_last_norm),
+        cmocka_unit_test(a_trace_of_a_sentence_has_its_embedding),
+        cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
         cmocka_unit_test(nomic_bert_may_have_the_names_of_either_program),
         cmocka_unit_test(settings_of_older_folders_give_the_same_bits),
         cmocka_unit_test(settings_that_are_not_supported_are_named),
