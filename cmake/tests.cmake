@@ -145,7 +145,7 @@ function(att_test_tree)
   add_test(NAME layers COMMAND sh -c "awk -f cmake/layers.awk LAYERS $(find src app -name '*.[ch]')"
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME limits COMMAND sh -c "awk -f cmake/without_comments.awk -f cmake/limits.awk \
-           $(find src app include tests bench fuzz examples -name '*.[ch]' -o -name '*.cpp')"
+           $(find src app include python tests bench fuzz examples -name '*.[ch]' -o -name '*.cpp')"
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME circles COMMAND ${PROJECT_SOURCE_DIR}/tests/circles.sh)
   add_test(NAME words COMMAND ${PROJECT_SOURCE_DIR}/tests/words.sh)

@@ -10,7 +10,7 @@ bad=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print >"$work/files"
-sed -nE 's,^\./((src|include|app|tests|bench|fuzz|examples|cmake|runs|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
+sed -nE 's,^\./((src|include|app|python|tests|bench|fuzz|examples|cmake|runs|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
     grep -vE '/golden/.*[.][^p][^.]*$|/corpus/|_table[.]h$|[.](jsonl|tsv|csv)$|[^s][.]txt$|^tests/docs.sh$' >"$work/code"
 xargs awk -f cmake/without_comments.awk -f cmake/names.awk <"$work/code" >"$work/names"
 awk -f cmake/docs.awk "$work/files" "$work/names" README.md README.ja.md CONTRIBUTING.md SECURITY.md LAYERS docs/*.md \
@@ -67,9 +67,9 @@ if (
 ) >"$work/found"; then :; else echo "a check finds nothing where it should"; bad=1; fi
 diff "$work/expected" "$work/found" || bad=1
 
-find src app include -name '*.[ch]' \
+find src app include python -name '*.[ch]' \
     -exec awk -f cmake/without_comments.awk -f cmake/comments.awk "$work/files" "$work/names" {} + || bad=1
-find src app include -name '*.[ch]' -exec awk -f cmake/files.awk {} + >"$work/sentences" ||
+find src app include python -name '*.[ch]' -exec awk -f cmake/files.awk {} + >"$work/sentences" ||
     { grep 'does not begin' "$work/sentences"; bad=1; }
 for room in $(sed -n 's/^\([a-z/]*\):.*/\1/p' LAYERS); do
     [ -d "src/$room" ] || [ -d "app/$room" ] || { echo "LAYERS has the room $room, which does not exist"; bad=1; }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 # Folders whose comments begin as they should.
 openings="include src app"
 {
-    find include src app tests bench fuzz examples -name '*.[ch]'
+    find include src app python tests bench fuzz examples -name '*.[ch]'
     echo README.md CONTRIBUTING.md SECURITY.md
     ls docs/*.md models/*/README.md
 } | xargs awk -v openings="$openings" -f cmake/english.awk

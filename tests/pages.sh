@@ -4,12 +4,13 @@
 #                (on the scalar set, which computes the same bits on every machine)
 #   sh           is run, and must succeed; what it prints is not compared
 #   sh not-run   is not run: it takes long, changes the machine, or needs files of the reader's
+#   python       is run by the system's Python with the package of the build folder, where ./dev test has built that
 #   c            is a program of examples/ from its first #include on, or a passage of one
 # A block that names a model of `attend fetch`, or $ATTEND_DATA, is skipped if that is missing.
 # usage: tests/pages.sh FOLDER_OF_ATTEND PAGE     UPDATE=1: writes what the commands print into the page
 set -euo pipefail
 cd "$(dirname "$0")/.."
-root=$PWD page=$2
+root=$PWD page=$2 python=$(realpath "$1")/python
 export PATH="$(realpath "$1"):$PATH" ATTEND_DATA=${ATTEND_DATA:-$root/../shared/data}
 unset COLUMNS
 absent=$(attend fetch --json | sed -n 's/.*"name": "\([^"]*\)".*"folder": null.*/\1/p')
@@ -64,10 +65,11 @@ is_in_examples() {
 # Prints the block, as it should be.
 check_block() {
     local lacks=''
-    case $kind in console | sh) lacks=$(missing) ;; esac
+    case $kind in console | sh | python) lacks=$(missing) ;; esac
+    if [ "$kind" = python ] && [ ! -d "$python" ]; then lacks=$python; fi
     if [ -n "$lacks" ]; then
         report "skipped: $lacks is missing"
-        if [ "${ATTEND_REQUIRE_MODEL:-0}" = 1 ] && [ "$lacks" != "$ATTEND_DATA" ]; then code=1; fi
+        if [ "${ATTEND_REQUIRE_MODEL:-0}" = 1 ] && [ "$lacks" != "$ATTEND_DATA" ] && [ "$lacks" != "$python" ]; then code=1; fi
         if [ $code = 0 ]; then code=77; fi
     else
         case $kind in
@@ -76,10 +78,14 @@ check_block() {
             return
             ;;
         sh) bash -euc "$text" >printed 2>&1 </dev/null || { report "fails: $(<printed)"; code=1; } ;;
+        python)
+            PYTHONPATH=$python PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c "$text" >printed 2>&1 </dev/null ||
+                { report "fails: $(<printed)"; code=1; }
+            ;;
         c) is_in_examples || { report "is not in a program of examples/"; code=1; } ;;
         'sh not-run') ;;
-        'console '* | 'sh '* | 'c '* | bash* | shell*)
-            report "\"$kind\" is not a kind of block: console, sh, sh not-run, c"
+        'console '* | 'sh '* | 'c '* | bash* | shell* | python*)
+            report "\"$kind\" is not a kind of block: console, sh, sh not-run, python, c"
             code=1
             ;;
         esac

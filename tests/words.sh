@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 {
-    find src app include examples bench fuzz tests -name '*.[ch]'
+    find src app include python examples bench fuzz tests -name '*.[ch]'
     echo README.md README.ja.md CONTRIBUTING.md SECURITY.md
     ls docs/*.md models/*/README.md | grep -v GLOSSARY
 } | xargs awk -f cmake/words.awk docs/GLOSSARY.md

@@ -1,0 +1,179 @@
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any, SupportsFloat, SupportsIndex, final
+
+__version__: str
+
+class Error(Exception):
+    status: str | None
+
+class ArgumentError(Error, ValueError): ...
+class ShapeError(Error, ValueError): ...
+class DtypeError(Error, TypeError): ...
+class OutOfMemoryError(Error, MemoryError): ...
+class FileError(Error, OSError): ...
+class FileNotFound(FileError, FileNotFoundError): ...
+class FormatError(Error, ValueError): ...
+class UnsupportedError(Error, ValueError): ...
+class CancelledError(Error): ...
+class SystemCallError(Error, OSError): ...
+class BusyError(Error): ...
+
+@final
+class Array:
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def ndim(self) -> int: ...
+    def tolist(self) -> Any: ...
+    def column(self, i: int, /) -> Array: ...
+    def numpy(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Array: ...
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+@final
+class Tokenizer:
+    def __new__(cls, path: str | PathLike[str]) -> Tokenizer: ...
+    def __len__(self) -> int: ...
+    def encode(
+        self, texts: Any, add_special_tokens: bool = True, max_tokens: int = 0, offsets: bool = False
+    ) -> list[Any]: ...
+    def decode(self, ids: Iterable[int], /) -> str: ...
+    def token(self, id: int, /) -> str: ...
+    def id(self, token: str, /) -> int | None: ...
+
+@final
+class Sentence:
+    def __new__(cls, path: str | PathLike[str], *, dtype: str | None = None) -> Sentence: ...
+    @property
+    def info(self) -> dict[str, Any]: ...
+    def encode(
+        self,
+        texts: Any,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        dims: int = 0,
+        normalize: bool = False,
+        nulls_empty: bool = False,
+        out: Any = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Any: ...
+    def encode_tokens(
+        self, texts: Any, *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> list[Array]: ...
+
+    def attention(
+        self, text: str, layer: int = -1, head: int = -1, prompt: str | None = None
+    ) -> tuple[Array, list[str]]: ...
+
+@final
+class Classifier:
+    def __new__(cls, path: str | PathLike[str], *, dtype: str | None = None) -> Classifier: ...
+    @property
+    def info(self) -> dict[str, Any]: ...
+    def scores(
+        self,
+        texts: Any,
+        pairs: Any = None,
+        *,
+        activation: str = "model",
+        max_tokens: int = 0,
+        progress: Callable[[float], object] | None = None,
+    ) -> Array: ...
+
+@final
+class Generator:
+    def __new__(cls, path: str | PathLike[str], *, dtype: str | None = None) -> Generator: ...
+    @property
+    def chat_end(self) -> str: ...
+    def tokenize(self, text: str, /) -> list[int]: ...
+    def chat_ids(self, messages: Iterable[tuple[str, str]], /) -> list[int]: ...
+
+@final
+class Session:
+    def __new__(cls, generator: Generator, max_sequences: int = 0) -> Session: ...
+    def add(
+        self,
+        ids: Iterable[int],
+        *,
+        max_new_tokens: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        repetition_penalty: float | None = None,
+        seed: int = 0,
+        stop: Sequence[str] = ...,
+        lookup: int = 0,
+    ) -> int: ...
+    def step(self) -> list[tuple[int, str, bool]]: ...
+    def finish(self, number: int, /) -> tuple[str, list[int], str]: ...
+
+def set_threads(n: int, /) -> None: ...
+def config() -> dict[str, Any]: ...
+def find_model(name: str | PathLike[str], /) -> str: ...
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: SupportsFloat | None = None,
+    enable_gqa: bool = False,
+    *,
+    window: int | tuple[int, int] | None = None,
+    alibi: Any = None,
+    softcap: float | None = None,
+    lengths: Sequence[SupportsIndex] | None = None,
+    align: str | None = None,
+    seed: int | None = None,
+    score: str = "dot",
+    score_params: Sequence[Any] | None = None,
+    score_dim: int | None = None,
+    stages: Sequence[tuple[Any, ...]] | None = None,
+    out: Any = None,
+    return_lse: bool = False,
+) -> Any: ...
+def attention_backward(
+    dout: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    out: Any,
+    lse: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: SupportsFloat | None = None,
+    enable_gqa: bool = False,
+    *,
+    window: int | tuple[int, int] | None = None,
+    alibi: Any = None,
+    softcap: float | None = None,
+    lengths: Sequence[SupportsIndex] | None = None,
+    align: str | None = None,
+    seed: int | None = None,
+    score: str = "dot",
+    score_params: Sequence[Any] | None = None,
+    score_dim: int | None = None,
+    stages: Sequence[tuple[Any, ...]] | None = None,
+) -> tuple[Any, Any, Any]: ...
+def similarity(a: Any, b: Any, name: str = "cosine", /) -> Any: ...
+def ranges(embeddings: Any, /) -> Any: ...
+def quantize(embeddings: Any, precision: str, ranges: Any = None, /) -> Any: ...
+def search(queries: Any, corpus: Any, k: int, cosine: bool, /) -> list[list[tuple[int, float]]]: ...

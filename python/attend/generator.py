@@ -1,0 +1,72 @@
+"""Generator: language models that continue texts and answer, one or several at once."""
+from attend import _attend, _hub
+
+
+class Generated(str):
+    """A generated text, with its ids and why it ended: "eos", "stop", "length", "context" or "cancelled" """
+
+    def __new__(cls, text, ids, end):
+        self = super().__new__(cls, text)
+        self.ids, self.end = ids, end
+        return self
+
+
+class Generator:
+    """A language model: a folder, a .gguf file, the name of one of attend's models, or OWNER/NAME of the Hub"""
+
+    def __init__(self, path, *, dtype=None, revision="main", local_files_only=False):
+        self._path, self._dtype = _hub.find(path, revision=revision, local_files_only=local_files_only), dtype
+        self._generator = _attend.Generator(self._path, dtype=dtype)
+
+    def __reduce__(self):
+        return _reopen, (self._path, self._dtype)
+
+    def __repr__(self):
+        return f"attend.Generator({self._path!r})"
+
+    def generate(self, prompts, max_new_tokens=256, **options):
+        """Continues a str, or each str of a sequence, which are computed side by side: a Generated, or a list of them.
+        options: temperature (0: the most probable token), top_k, top_p, repetition_penalty, seed, stop (texts), lookup;
+        what is not given is as in the model's generation_config.json."""
+        single = isinstance(prompts, str)
+        session, numbers, found = self._session([prompts] if single else list(prompts)), [], []
+        for prompt in [prompts] if single else prompts:
+            numbers.append(session.add(self._ids(prompt), max_new_tokens=max_new_tokens, **options))
+        ended = 0
+        while ended < len(numbers):
+            ended += sum(last for _, _, last in session.step())
+        found = [Generated(*session.finish(number)) for number in numbers]
+        return found[0] if single else found
+
+    def stream(self, prompt, max_new_tokens=256, **options):
+        """Yields pieces of the text as they are generated. prompt: a str or ids"""
+        session = self._session([prompt])
+        session.add(self._ids(prompt), max_new_tokens=max_new_tokens, **options)
+        while True:
+            for _, text, last in session.step():
+                if text:
+                    yield text
+                if last:
+                    return
+
+    def chat(self, messages, max_new_tokens=256, *, stream=False, stop=(), **options):
+        """The answer to messages, [{"role": "user", "content": "..."}], or to one str: a Generated, or with
+        stream=True its pieces"""
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        ids = self._generator.chat_ids([(m["role"], m["content"]) for m in messages])
+        stop = [*stop, self._generator.chat_end] if self._generator.chat_end else stop
+        if stream:
+            return self.stream(ids, max_new_tokens, stop=stop, **options)
+        [answer] = self.generate([ids], max_new_tokens, stop=stop, **options)
+        return answer
+
+    def _session(self, prompts):
+        return _attend.Session(self._generator, max(1, len(prompts)))
+
+    def _ids(self, prompt):
+        return self._generator.tokenize(prompt) if isinstance(prompt, str) else prompt
+
+
+def _reopen(path, dtype):
+    return Generator(path, dtype=dtype)

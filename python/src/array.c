@@ -1,0 +1,304 @@
+/* attend.Array: numbers with a shape and strides. NumPy and memoryview read them in place by the buffer protocol, other
+ * libraries by DLPack (dlpack.c). */
+#include "module.h"
+
+#include <stdlib.h>
+
+#include "texts.h"
+
+/* By att_dtype: as the buffer protocol has it (struct's codes; NULL: it has none), and names */
+static const char *const formats[] = {
+    [ATT_F32] = "f", [ATT_F16] = "e", [ATT_I32] = "i", [ATT_I64] = "q", [ATT_BOOL] = "?", [ATT_Q4_1] = NULL};
+static const char *const names[] = {
+    [ATT_F32] = "float32", [ATT_F16] = "float16", [ATT_BF16] = "bfloat16", [ATT_I32] = "int32", [ATT_I64] = "int64",
+    [ATT_BOOL] = "bool",   [ATT_Q8_0] = "Q8_0",   [ATT_Q4_0] = "Q4_0",     [ATT_Q4_1] = "Q4_1"};
+
+static const char *format_of(const array *a)
+{
+    if (a->byte_format)
+        return a->byte_format == 'b' ? "b" : "B";
+    return formats[a->t.dtype];
+}
+
+static const char *dtype_name(const array *a)
+{
+    if (a->byte_format)
+        return a->byte_format == 'b' ? "int8" : "uint8";
+    return names[a->t.dtype];
+}
+
+static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
+
+static int64_t count(const att_tensor *t)
+{
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+array *array_new(module_state *state, att_dtype dtype, int rank, const int64_t *dim)
+{
+    array *a = PyObject_New(array, state->array);
+    if (!a)
+        return NULL;
+    a->memory = NULL, a->base = NULL, a->read_only = false, a->byte_format = 0;
+    att_status status = att_wrap(&a->t, NULL, dtype, rank, dim, NULL);
+    if (status != ATT_OK) {
+        Py_DECREF((PyObject *)a);
+        return (array *)raise_status(state, status);
+    }
+    size_t bytes = (size_t)count(&a->t) * att_dtype_size(dtype);
+    a->memory = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    a->t.data = a->memory;
+    if (a->memory)
+        return a;
+    Py_DECREF((PyObject *)a);
+    return (array *)PyErr_NoMemory();
+}
+
+static void array_dealloc(PyObject *self)
+{
+    array *a = (array *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    free(a->memory);
+    Py_XDECREF(a->base);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ---- the buffer protocol */
+
+static int array_get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    array *a = (array *)self;
+    const char *format = format_of(a);
+    if (!format) {
+        PyErr_Format(PyExc_BufferError, "%s has no format in the buffer protocol: DLPack takes it", dtype_name(a));
+        return -1;
+    }
+    if (a->read_only && (flags & PyBUF_WRITABLE)) {
+        PyErr_SetString(PyExc_BufferError, "the array is read-only");
+        return -1;
+    }
+    Py_ssize_t *sizes = malloc(sizeof *sizes * 2 * ATT_MAX_RANK), *strides = sizes ? sizes + ATT_MAX_RANK : NULL;
+    if (!sizes) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_ssize_t item = (Py_ssize_t)att_dtype_size(a->t.dtype);
+    for (int i = 0; i < a->t.rank; i++)
+        sizes[i] = (Py_ssize_t)a->t.dim[i], strides[i] = (Py_ssize_t)a->t.stride[i] * item;
+    *view = (Py_buffer){.buf = a->t.data,
+                        .obj = Py_NewRef(self),
+                        .len = (Py_ssize_t)count(&a->t) * item,
+                        .itemsize = item,
+                        .readonly = a->read_only,
+                        .ndim = a->t.rank,
+                        .internal = sizes,
+                        .format = flags & PyBUF_FORMAT ? (char *)format : NULL,
+                        .shape = sizes,
+                        .strides = strides};
+    bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    if (strided || PyBuffer_IsContiguous(view, 'C'))
+        return 0;
+    free(sizes);
+    Py_CLEAR(view->obj);
+    PyErr_SetString(PyExc_BufferError, "the array is not contiguous");
+    return -1;
+}
+
+static void array_release_buffer(PyObject *self, Py_buffer *view)
+{
+    (void)self;
+    free(view->internal);
+}
+
+/* ---- what Python code asks of it */
+
+static PyObject *sizes_tuple(const int64_t *values, int n, int64_t factor)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple && i < n; i++) {
+        PyObject *value = PyLong_FromLongLong(values[i] * factor);
+        if (!value || PyTuple_SetItem(tuple, i, value))
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+    (void)unused;
+    return sizes_tuple(((array *)self)->t.dim, ((array *)self)->t.rank, 1);
+}
+
+static PyObject *get_strides(PyObject *self, void *unused)
+{
+    (void)unused;
+    const att_tensor *t = &((array *)self)->t;
+    return sizes_tuple(t->stride, t->rank, (int64_t)att_dtype_size(t->dtype));
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(dtype_name((array *)self));
+}
+
+static PyObject *get_ndim(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((array *)self)->t.rank);
+}
+
+static Py_ssize_t array_length(PyObject *self)
+{
+    const att_tensor *t = &((array *)self)->t;
+    if (t->rank)
+        return (Py_ssize_t)t->dim[0];
+    PyErr_SetString(PyExc_TypeError, "an array without dimensions has no length");
+    return -1;
+}
+
+/* Row i: a view */
+static PyObject *array_item(PyObject *self, Py_ssize_t i)
+{
+    array *a = (array *)self;
+    if (i < 0 || !a->t.rank || i >= a->t.dim[0]) {
+        PyErr_Format(PyExc_IndexError, "index %zd is out of range: the array has %lld rows", i,
+                     (long long)(a->t.rank ? a->t.dim[0] : 0));
+        return NULL;
+    }
+    array *row = PyObject_New(array, state_of(self)->array);
+    if (!row)
+        return NULL;
+    *row = (array){.ob_base = row->ob_base,
+                   .t = a->t,
+                   .base = Py_NewRef(self),
+                   .read_only = a->read_only,
+                   .byte_format = a->byte_format};
+    row->t.rank--;
+    row->t.data = (char *)a->t.data + i * a->t.stride[0] * (int64_t)att_dtype_size(a->t.dtype);
+    memmove(row->t.dim, a->t.dim + 1, sizeof(int64_t) * (size_t)row->t.rank);
+    memmove(row->t.stride, a->t.stride + 1, sizeof(int64_t) * (size_t)row->t.rank);
+    return (PyObject *)row;
+}
+
+/* Column i of [n, m]: a view [n] */
+static PyObject *column(PyObject *self, PyObject *args)
+{
+    Py_ssize_t i;
+    array *a = (array *)self;
+    if (!PyArg_ParseTuple(args, "n:column", &i))
+        return NULL;
+    if (a->t.rank != 2 || i < 0 || i >= a->t.dim[1]) {
+        PyErr_Format(PyExc_IndexError, "column %zd of an array of %d dimensions", i, a->t.rank);
+        return NULL;
+    }
+    array *view = PyObject_New(array, state_of(self)->array);
+    if (!view)
+        return NULL;
+    *view = (array){.ob_base = view->ob_base,
+                    .t = a->t,
+                    .base = Py_NewRef(self),
+                    .read_only = a->read_only,
+                    .byte_format = a->byte_format};
+    view->t.rank = 1;
+    view->t.data = (char *)a->t.data + i * a->t.stride[1] * (int64_t)att_dtype_size(a->t.dtype);
+    return (PyObject *)view;
+}
+
+static PyObject *to_list(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *view = PyMemoryView_FromObject(self);
+    PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+    Py_XDECREF(view);
+    return list;
+}
+
+/* numpy.asarray(self), or torch.from_dlpack(self) */
+static PyObject *call_module(const char *module_name, const char *function, PyObject *self)
+{
+    PyObject *module = PyImport_ImportModule(module_name);
+    PyObject *result = module ? PyObject_CallMethod(module, function, "O", self) : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *to_numpy(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return call_module("numpy", "asarray", self);
+}
+
+static PyObject *array_repr(PyObject *self)
+{
+    PyObject *shape = get_shape(self, NULL);
+    PyObject *text =
+        shape ? PyUnicode_FromFormat("attend.Array(shape=%R, dtype=%s)", shape, dtype_name((array *)self)) : NULL;
+    Py_XDECREF(shape);
+    return text;
+}
+
+/* Is it an object of the class `name` of a module that has been imported? */
+static bool is_of(PyObject *object, const char *module_name, const char *name)
+{
+    PyObject *modules = PySys_GetObject("modules"); /* borrowed */
+    PyObject *module = modules ? PyDict_GetItemString(modules, module_name) : NULL;
+    PyObject *class = module ? PyObject_GetAttrString(module, name) : NULL;
+    bool is = class && PyObject_IsInstance(object, class) > 0;
+    Py_XDECREF(class);
+    PyErr_Clear();
+    return is;
+}
+
+PyObject *array_like(array *a, PyObject *like)
+{
+    if (!a)
+        return NULL;
+    PyObject *result = (PyObject *)a;
+    if (is_of(like, "numpy", "ndarray") && format_of(a))
+        result = call_module("numpy", "asarray", (PyObject *)a);
+    else if (is_of(like, "torch", "Tensor"))
+        result = call_module("torch", "from_dlpack", (PyObject *)a);
+    else
+        return result;
+    Py_DECREF((PyObject *)a);
+    return result;
+}
+
+static PyGetSetDef properties[] = {
+    {"shape", get_shape, NULL, "Sizes of the dimensions", NULL},
+    {"strides", get_strides, NULL, "Bytes from one element of a dimension to the next", NULL},
+    {"dtype", get_dtype, NULL, "Name of the type of its numbers, as NumPy has it", NULL},
+    {"ndim", get_ndim, NULL, "Number of dimensions", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"tolist", to_list, METH_NOARGS, "Its numbers as nested lists"},
+    {"column", column, METH_VARARGS, "column($self, i, /)\n--\n\nA view of column i of an array with two dimensions"},
+    {"numpy", to_numpy, METH_NOARGS, "A NumPy array of the same memory"},
+    {"__arrow_c_array__", array_arrow, METH_VARARGS, "Capsules of Arrow: a fixed-size list for each row"},
+    {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS, "A capsule of DLPack"},
+    {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(1, 0): the CPU"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Numbers in the library's memory, of which NumPy, torch and others make views."},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_repr, array_repr},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {Py_sq_length, array_length},
+    {Py_sq_item, array_item},
+    {Py_bf_getbuffer, array_get_buffer},
+    {Py_bf_releasebuffer, array_release_buffer},
+    {0, NULL},
+};
+
+PyType_Spec array_spec = {"attend.Array", sizeof(array), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                          slots};

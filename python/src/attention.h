@@ -1,0 +1,56 @@
+/* A call of attention as Python gives it. */
+#ifndef ATT_PYTHON_ATTENTION_H
+#define ATT_PYTHON_ATTENTION_H
+
+#include "module.h"
+
+enum { ATTENTION_STAGES = 16, ATTENTION_PARAMETERS = 16 };
+
+/* The arguments of scaled_dot_product_attention that are not operands, as they were given; borrowed */
+typedef struct attention_options {
+    PyObject *attn_mask, *scale, *window, *alibi, *softcap, *lengths, *align, *seed, *score_params, *score_dim, *stages;
+    double dropout_p;
+    int is_causal, enable_gqa;
+    const char *score;
+} attention_options;
+
+/* Of which a plan is made; compared byte by byte, so padding is zero, too */
+typedef struct attention_key {
+    att_attention_spec spec; /* spec.stage is set when the plan is made */
+    att_stage stage[ATTENTION_STAGES];
+} attention_key;
+
+typedef struct attention_call {
+    attention_key key;
+    att_attention_args args;
+    int rank;                /* of the operands as given: 2, 3 or 4 */
+    tensor_argument q, k, v; /* of rank 4 */
+    tensor_argument given[ATTENTION_PARAMETERS];
+    att_tensor param[ATTENTION_PARAMETERS];
+    int n_given;
+    int64_t *lengths; /* [B] or NULL */
+    uint32_t *ids;    /* of sequences, for dropout [B] or NULL */
+} attention_call;
+
+/* Reads operands and options into a call, which attention_call_release releases in any case. false with an exception */
+bool attention_call_read(module_state *state, PyObject *const operands[3], const attention_options *options,
+                         attention_call *call);
+void attention_call_release(attention_call *call);
+/* One more operand, in the shape of the call: rank 4. lse: rank 3 */
+bool attention_operand(module_state *state, PyObject *object, const char *name, tensor_use use,
+                       const attention_call *call, bool lse, tensor_argument *out);
+
+/* ---- plans (plans.c): kept by their key, which other threads may use at the same time */
+typedef struct plan_of_spec {
+    attention_key key;
+    att_plan *plan;
+    int uses; /* calls that run */
+    struct plan_of_spec *next;
+} plan_of_spec;
+
+/* A plan of the key, until plans_leave. NULL with an exception */
+plan_of_spec *plans_enter(module_state *state, const attention_key *key);
+void plans_leave(module_state *state, plan_of_spec *plan);
+void plans_free(module_state *state);
+
+#endif

@@ -1,0 +1,29 @@
+/* Names and options of models. */
+#include "model.h"
+
+bool model_path(module_state *state, PyObject *name, att_model_path *out)
+{
+    PyObject *bytes = NULL;
+    if (!PyUnicode_FSConverter(name, &bytes))
+        return false;
+    att_status status = att_model_find(PyBytes_AsString(bytes), out);
+    Py_DECREF(bytes);
+    return status == ATT_OK || (status == ATT_ERR_IO ? raise_not_found(state) : raise_status(state, status));
+}
+
+bool model_options_read(module_state *state, PyObject *dtype, att_model_options *out)
+{
+    static const char *const names[] = {
+        [ATT_WEIGHT_TYPE_STORED] = "stored", [ATT_WEIGHT_TYPE_F32] = "float32", [ATT_WEIGHT_TYPE_F16] = "float16",
+        [ATT_WEIGHT_TYPE_BF16] = "bfloat16", [ATT_WEIGHT_TYPE_INT8] = "int8",   [ATT_WEIGHT_TYPE_INT4] = "int4"};
+    *out = (att_model_options){.size = sizeof *out};
+    if (dtype == Py_None)
+        return true;
+    for (int i = 0; i <= ATT_WEIGHT_TYPE_INT4; i++)
+        if (PyUnicode_Check(dtype) && PyUnicode_CompareWithASCIIString(dtype, names[i]) == 0) {
+            out->weights = (att_weight_type)i;
+            return true;
+        }
+    return raise_sentence(state, ATT_ERR_ARGUMENT,
+                          "dtype: %R, must be None or one of stored, float32, float16, bfloat16, int8, int4", dtype);
+}

@@ -1,0 +1,142 @@
+/* attend._attend: the extension module. */
+#include "module.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "attention.h"
+#include "model.h"
+
+static PyObject *set_threads(PyObject *module, PyObject *args)
+{
+    int n;
+    module_state *state = PyModule_GetState(module);
+    if (!PyArg_ParseTuple(args, "i:set_threads", &n))
+        return NULL;
+    att_status status = att_set_threads(state->ctx, n);
+    return status == ATT_OK ? Py_NewRef(Py_None) : raise_status(state, status);
+}
+
+static PyObject *config(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    module_state *state = PyModule_GetState(module);
+    return Py_BuildValue("{s:s,s:s,s:i}", "version", att_version(), "isa", att_isa(state->ctx), "threads",
+                         att_threads(state->ctx));
+}
+
+static PyObject *find_model(PyObject *module, PyObject *name)
+{
+    att_model_path path;
+    return model_path(PyModule_GetState(module), name, &path) ? PyUnicode_DecodeFSDefault(path.text) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"set_threads", set_threads, METH_VARARGS,
+     "set_threads(n, /)\n--\n\nHas later calls use n threads; 0: all with which the module began."},
+    {"config", config, METH_NOARGS, "config()\n--\n\nThe library's version, its instruction set and its threads."},
+    {"scaled_dot_product_attention", (PyCFunction)(void (*)(void))attention_forward, METH_VARARGS | METH_KEYWORDS,
+     attention_forward_doc},
+    {"attention_backward", (PyCFunction)(void (*)(void))attention_backward, METH_VARARGS | METH_KEYWORDS,
+     attention_backward_doc},
+    {"find_model", find_model, METH_O,
+     "find_model(name, /)\n--\n\nThe path of a model: of a folder, or of a name in the models folder."},
+    {"similarity", similarity, METH_VARARGS,
+     "similarity(a, b, name='cosine', /)\n--\n\nOf each row of a [n, dim] with each of b [m, dim]: [n, m]."},
+    {"ranges", vectors_ranges, METH_O,
+     "ranges(embeddings, /)\n--\n\nOf each dimension the lowest and the highest number."},
+    {"quantize", vectors_quantize, METH_VARARGS,
+     "quantize(embeddings, precision, ranges=None, /)\n--\n\nCodes of embeddings."},
+    {"search", vectors_search, METH_VARARGS,
+     "search(queries, corpus, k, cosine, /)\n--\n\nOf each query [(row, score)]."},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ATTEND_THREADS, or 0: what the process may use. -1 with an exception */
+static int threads_of_environment(void)
+{
+    const char *text = getenv("ATTEND_THREADS");
+    if (!text || !*text)
+        return 0;
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (!*end && n > 0 && n <= 1 << 16)
+        return (int)n;
+    PyErr_Format(PyExc_ValueError, "ATTEND_THREADS=\"%s\": a number of threads from 1 on is needed", text);
+    return -1;
+}
+
+static const struct {
+    PyType_Spec *spec;
+    size_t offset;
+} types[] = {
+    {&array_spec, offsetof(module_state, array)},         {&sentence_spec, offsetof(module_state, sentence)},
+    {&tokenizer_spec, offsetof(module_state, tokenizer)}, {&generator_spec, offsetof(module_state, generator)},
+    {&session_spec, offsetof(module_state, session)},     {&classifier_spec, offsetof(module_state, classifier)},
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+static PyTypeObject **type_at(module_state *state, int i) { return (PyTypeObject **)((char *)state + types[i].offset); }
+
+static bool type_add(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
+{
+    *out = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *out && PyModule_AddType(module, *out) == 0;
+}
+
+static int module_exec(PyObject *module)
+{
+    module_state *state = PyModule_GetState(module);
+    int n = threads_of_environment();
+    if (n < 0 || errors_add(module, state))
+        return -1;
+    att_status status = att_open(&state->ctx, ATT_OPTIONS(att_config, .n_threads = n));
+    if (status != ATT_OK) {
+        raise_status(state, status);
+        return -1;
+    }
+    for (int i = 0; i < TYPES; i++)
+        if (!type_add(module, types[i].spec, type_at(state, i)))
+            return -1;
+    return PyModule_AddStringConstant(module, "__version__", att_version());
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *state = PyModule_GetState(module);
+    Py_VISIT(state->error);
+    for (int i = 0; i < MODULE_STATUSES; i++)
+        Py_VISIT(state->error_of[i]);
+    Py_VISIT(state->file_not_found);
+    for (int i = 0; i < TYPES; i++)
+        Py_VISIT(*type_at(state, i));
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    module_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->error);
+    for (int i = 0; i < MODULE_STATUSES; i++)
+        Py_CLEAR(state->error_of[i]);
+    Py_CLEAR(state->file_not_found);
+    for (int i = 0; i < TYPES; i++)
+        Py_CLEAR(*type_at(state, i));
+    return 0;
+}
+
+static void module_free(void *module)
+{
+    module_state *state = PyModule_GetState(module);
+    module_clear(module);
+    plans_free(state);
+    att_close(state->ctx);
+    state->ctx = NULL;
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "attend._attend", "Attention and Transformers in C",
+                                 sizeof(module_state),  functions,        module_slots,
+                                 module_traverse,       module_clear,     module_free};
+
+PyMODINIT_FUNC PyInit__attend(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,81 @@
+/* Plans of attention by their spec: a plan costs more than a small call. The GIL guards the list. */
+#include <stdlib.h>
+
+#include "attention.h"
+
+static void entry_free(plan_of_spec *p)
+{
+    att_plan_free(p->plan);
+    free(p);
+}
+
+/* Drops the plans that were not used for longest and that no call uses. */
+static void forget_old(module_plans *plans)
+{
+    for (plan_of_spec **at = &plans->first; *at && plans->n > MODULE_PLANS;) {
+        plan_of_spec **oldest = NULL;
+        for (plan_of_spec **p = &plans->first; *p; p = &(*p)->next)
+            if (!(*p)->uses)
+                oldest = p;
+        if (!oldest)
+            return;
+        plan_of_spec *old = *oldest;
+        *oldest = old->next;
+        plans->n--;
+        entry_free(old);
+    }
+}
+
+static plan_of_spec *find(module_plans *plans, const attention_key *key)
+{
+    for (plan_of_spec **at = &plans->first; *at; at = &(*at)->next) {
+        plan_of_spec *p = *at;
+        if (memcmp(&p->key, key, sizeof *key))
+            continue;
+        *at = p->next;
+        p->next = plans->first;
+        plans->first = p;
+        return p;
+    }
+    return NULL;
+}
+
+plan_of_spec *plans_enter(module_state *state, const attention_key *key)
+{
+    plan_of_spec *p = find(&state->plans, key);
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        if (!p)
+            return (plan_of_spec *)PyErr_NoMemory();
+        p->key = *key;
+        att_attention_spec spec = key->spec;
+        spec.stage = key->stage;
+        att_status status = att_plan_new(state->ctx, &spec, &p->plan);
+        if (status != ATT_OK) {
+            free(p);
+            return (plan_of_spec *)raise_status(state, status);
+        }
+        p->next = state->plans.first;
+        state->plans.first = p;
+        state->plans.n++;
+    }
+    p->uses++;
+    forget_old(&state->plans);
+    return p;
+}
+
+void plans_leave(module_state *state, plan_of_spec *plan)
+{
+    plan->uses--;
+    forget_old(&state->plans);
+}
+
+void plans_free(module_state *state)
+{
+    while (state->plans.first) {
+        plan_of_spec *p = state->plans.first;
+        state->plans.first = p->next;
+        entry_free(p);
+    }
+    state->plans.n = 0;
+}

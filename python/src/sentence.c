@@ -1,0 +1,277 @@
+/* attend._attend.Sentence: sentence embeddings. attend.SentenceTransformer (sentence_transformer.py) gives it the names
+ * and defaults that users know. */
+#include "model.h"
+#include "attend_sentence.h"
+#include "texts.h"
+
+#include <math.h>
+
+typedef struct sentence {
+    PyObject_HEAD att_sentence *m;
+    att_sentence_info info;
+} sentence;
+
+static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
+
+static PyObject *sentence_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"path", "dtype", NULL};
+    PyObject *path, *dtype = Py_None;
+    att_model_path folder;
+    att_model_options options;
+    module_state *state = PyType_GetModuleState(type);
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$O:Sentence", names, &path, &dtype))
+        return NULL;
+    if (!model_path(state, path, &folder) || !model_options_read(state, dtype, &options))
+        return NULL;
+    sentence *self = PyObject_New(sentence, type);
+    if (!self)
+        return NULL;
+    progress p = {.function = NULL};
+    options.progress = progress_call, options.user = &p;
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS status = att_sentence_open(state->ctx, folder.text, &options, &self->m);
+    Py_END_ALLOW_THREADS self->info = (att_sentence_info){.size = sizeof self->info};
+    if (status == ATT_OK)
+        status = att_sentence_describe(self->m, &self->info);
+    return progress_result(state, status, (PyObject *)self);
+}
+
+static void sentence_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    att_sentence_free(((sentence *)self)->m);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ---- embeddings */
+
+/* Divides each row [n, dim] by its norm, in double; a zero row stays. */
+static void normalize(float *rows, int64_t n, int64_t dim)
+{
+    for (int64_t i = 0; i < n; i++, rows += dim) {
+        double sum = 0;
+        for (int64_t j = 0; j < dim; j++)
+            sum += (double)rows[j] * rows[j];
+        float factor = sum > 0 ? (float)(1 / sqrt(sum)) : 1;
+        for (int64_t j = 0; j < dim; j++)
+            rows[j] *= factor;
+    }
+}
+
+typedef struct encode_arguments {
+    PyObject *texts, *out, *function;
+    const char *prompt, *prompt_name;
+    long long dims;
+    int normalize, nulls_empty;
+} encode_arguments;
+
+/* Where the rows go: out's memory, or that of a new array. NULL with an exception */
+static float *rows_of(module_state *state, const encode_arguments *a, int64_t n, int64_t dim, tensor_argument *written,
+                      array **made)
+{
+    if (a->out == Py_None) {
+        *made = array_new(state, ATT_F32, 2, (int64_t[]){n, dim});
+        return *made ? (*made)->t.data : NULL;
+    }
+    if (!tensor_read(state, a->out, "out", TENSOR_WRITE, written))
+        return NULL;
+    const att_tensor *t = &written->t;
+    if (t->rank == 2 && t->dtype == ATT_F32 && t->dim[0] == n && t->dim[1] == dim && t->stride[1] == 1 &&
+        t->stride[0] == dim)
+        return t->data;
+    return (float *)raise_sentence(state, ATT_ERR_SHAPE, "out: float32 [%lld, %lld], contiguous, is needed",
+                                   (long long)n, (long long)dim);
+}
+
+static PyObject *embed(sentence *self, module_state *state, const encode_arguments *a, const texts *t)
+{
+    int64_t dim = a->dims ? a->dims : self->info.dim;
+    if (dim < 1 || dim > self->info.full_dim)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "truncate_dim: %lld is not from 1 to %lld, the model's",
+                              (long long)dim, (long long)self->info.full_dim);
+    tensor_argument written = {.capsule = NULL};
+    array *made = NULL;
+    float *rows = rows_of(state, a, t->n, dim, &written, &made);
+    if (!rows) {
+        tensor_release(&written);
+        return NULL;
+    }
+    progress p = {.function = a->function == Py_None ? NULL : a->function};
+    const att_embed_options options = {.size = sizeof options,
+                                       .progress = progress_call,
+                                       .user = &p,
+                                       .prompt = a->prompt,
+                                       .prompt_name = a->prompt_name,
+                                       .dims = a->dims};
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS status = att_sentence_embed(self->m, t->n, t->text, t->bytes, &options, rows);
+    if (status == ATT_OK && a->normalize && !self->info.normalized)
+        normalize(rows, t->n, dim);
+    Py_END_ALLOW_THREADS tensor_release(&written);
+    return progress_result(state, status, made ? (PyObject *)made : Py_NewRef(a->out));
+}
+
+/* encode(texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_empty=False, out=None, progress=None)
+ */
+static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"texts",       "prompt", "prompt_name", "dims", "normalize",
+                            "nulls_empty", "out",    "progress",    NULL};
+    encode_arguments a = {.out = Py_None, .function = Py_None};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$zzLppOO:encode", names, &a.texts, &a.prompt, &a.prompt_name,
+                                     &a.dims, &a.normalize, &a.nulls_empty, &a.out, &a.function))
+        return NULL;
+    module_state *state = state_of(self);
+    texts t;
+    PyObject *result = NULL;
+    if (texts_read(state, a.texts, "inputs", a.nulls_empty, &t))
+        result = embed((sentence *)self, state, &a, &t);
+    texts_release(&t);
+    return result;
+}
+
+/* encode_tokens(texts, *, prompt, prompt_name): of each text [tokens, token_dim] */
+static PyObject *encode_tokens(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"texts", "prompt", "prompt_name", NULL};
+    encode_arguments a = {.out = Py_None};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$zz:encode_tokens", names, &a.texts, &a.prompt, &a.prompt_name))
+        return NULL;
+    module_state *state = state_of(self);
+    sentence *s = (sentence *)self;
+    texts t;
+    PyObject *list = NULL;
+    if (texts_read(state, a.texts, "inputs", false, &t)) {
+        progress p = {.function = NULL};
+        const att_embed_options options = {.size = sizeof options,
+                                           .progress = progress_call,
+                                           .user = &p,
+                                           .prompt = a.prompt,
+                                           .prompt_name = a.prompt_name};
+        att_token_embeddings e;
+        att_status status;
+        Py_BEGIN_ALLOW_THREADS status = att_sentence_embed_tokens(s->m, t.n, t.text, t.bytes, &options, &e);
+        Py_END_ALLOW_THREADS list =
+            progress_result(state, status, status == ATT_OK ? PyList_New((Py_ssize_t)t.n) : NULL);
+        for (int64_t i = 0; list && i < t.n; i++) {
+            int64_t rows = e.offsets[i + 1] - e.offsets[i], dim = s->info.token_dim;
+            array *one = array_new(state, ATT_F32, 2, (int64_t[]){rows, dim});
+            if (one)
+                memcpy(one->t.data, e.vectors + e.offsets[i] * dim, sizeof(float) * (size_t)(rows * dim));
+            if (!one || PyList_SetItem(list, (Py_ssize_t)i, (PyObject *)one))
+                Py_CLEAR(list);
+        }
+        if (status == ATT_OK)
+            att_token_embeddings_free(state->ctx, &e);
+    }
+    texts_release(&t);
+    return list;
+}
+
+/* ---- attention */
+
+static PyObject *tokens_of(const att_tokenizer *t, const int32_t *ids, int64_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; list && i < n; i++) {
+        const char *token = att_tokenizer_token(t, ids[i]);
+        PyObject *text = PyUnicode_DecodeUTF8(token, (Py_ssize_t)strlen(token), "replace");
+        if (!text || PyList_SetItem(list, (Py_ssize_t)i, text))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* Weights of a head [n, n] of a trace, and its tokens; layer -1: the last, head -1: the mean of all */
+static PyObject *weights_of(sentence *self, module_state *state, const att_trace *t, long long layer, long long head)
+{
+    att_trace_info info = {.size = sizeof info};
+    att_trace_describe(t, &info);
+    int64_t at = -1, n = info.source ? info.source : info.target;
+    for (int side = 0; side < ATT_TRACE_SIDES && at < 0; side++)
+        at = att_trace_find(t, (att_trace_side)side, layer);
+    if (at < 0)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "layer: %lld, the model has %lld", layer,
+                              (long long)self->info.layers);
+    array *out = array_new(state, ATT_F32, 2, (int64_t[]){n, n});
+    att_status status = out ? att_trace_weights(t, at, head, 0, n, out->t.data) : ATT_OK;
+    if (status != ATT_OK) {
+        Py_DECREF((PyObject *)out);
+        return raise_status(state, status);
+    }
+    const int32_t *ids = info.source ? info.source_ids : info.target_ids;
+    return out ? Py_BuildValue("(NN)", out, tokens_of(att_sentence_tokenizer(self->m), ids, n)) : NULL;
+}
+
+/* attention(text, layer=-1, head=-1, prompt=None): (weights, tokens) */
+static PyObject *attention(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"text", "layer", "head", "prompt", NULL};
+    const char *text, *prompt = NULL;
+    Py_ssize_t bytes;
+    long long layer = -1, head = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "s#|LLz:attention", names, &text, &bytes, &layer, &head, &prompt))
+        return NULL;
+    module_state *state = state_of(self);
+    sentence *s = (sentence *)self;
+    att_trace *t;
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS status = att_sentence_trace(s->m, text, (size_t)bytes, prompt, NULL, &t);
+    Py_END_ALLOW_THREADS if (status != ATT_OK) return raise_status(state, status);
+    PyObject *result = weights_of(s, state, t, layer, head);
+    att_trace_free(t);
+    return result;
+}
+
+/* ---- what it is */
+
+static PyObject *get_info(PyObject *self, void *unused)
+{
+    (void)unused;
+    static const char *const similarities[] = {"cosine", "dot", "euclidean", "manhattan"};
+    const sentence *s = (sentence *)self;
+    PyObject *prompts = PyDict_New();
+    for (int64_t i = 0; prompts && i < s->info.prompts; i++) {
+        const char *name, *text = att_sentence_prompt_at(s->m, i, &name);
+        PyObject *value = PyUnicode_FromString(text);
+        if (!value || PyDict_SetItemString(prompts, name, value))
+            Py_CLEAR(prompts);
+        Py_XDECREF(value);
+    }
+    if (!prompts)
+        return NULL;
+    return Py_BuildValue("{s:L,s:L,s:L,s:O,s:s,s:N,s:z}", "dim", (long long)s->info.dim, "full_dim",
+                         (long long)s->info.full_dim, "max_tokens", (long long)s->info.max_tokens, "normalized",
+                         s->info.normalized ? Py_True : Py_False, "similarity", similarities[s->info.similarity],
+                         "prompts", prompts, "default_prompt", s->info.default_prompt);
+}
+
+static PyGetSetDef properties[] = {
+    {"info", get_info, NULL, "Sizes, prompts and the measure of similarity", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"encode", (PyCFunction)(void (*)(void))encode, METH_VARARGS | METH_KEYWORDS,
+     "encode($self, texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_empty=False, out=None,\n"
+     "       progress=None)\n--\n\nEmbeddings [n, dim]."},
+    {"encode_tokens", (PyCFunction)(void (*)(void))encode_tokens, METH_VARARGS | METH_KEYWORDS,
+     "encode_tokens($self, texts, *, prompt=None, prompt_name=None)\n--\n\nOf each text the vectors of its tokens."},
+    {"attention", (PyCFunction)(void (*)(void))attention, METH_VARARGS | METH_KEYWORDS,
+     "attention($self, text, layer=-1, head=-1, prompt=None)\n--\n\n(weights [n, n], tokens); head -1: the mean of "
+     "all."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A sentence embedding model."},
+    {Py_tp_new, sentence_new},
+    {Py_tp_dealloc, sentence_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+PyType_Spec sentence_spec = {"attend._attend.Sentence", sizeof(sentence), 0, Py_TPFLAGS_DEFAULT, slots};

@@ -1,0 +1,63 @@
+/* Texts of an argument: str and sequences of it; those of Arrow are in arrow.c. */
+#include "texts.h"
+
+#include <stdlib.h>
+
+static bool from_tuple(module_state *state, PyObject *tuple, const char *name, texts *out)
+{
+    Py_ssize_t n = PyTuple_Size(tuple);
+    out->text = malloc(sizeof *out->text * (size_t)(n + 1));
+    out->bytes = malloc(sizeof *out->bytes * (size_t)(n + 1));
+    if (!out->text || !out->bytes)
+        return PyErr_NoMemory();
+    out->n = n;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PyTuple_GetItem(tuple, i);
+        Py_ssize_t bytes = 0;
+        if (!PyUnicode_Check(item)) {
+            PyObject *type = PyType_GetQualName(Py_TYPE(item));
+            raise_sentence(state, ATT_ERR_DTYPE, "%s[%zd]: a str is needed, not %S", name, i, type ? type : Py_None);
+            Py_XDECREF(type);
+            return false;
+        }
+        out->text[i] = PyUnicode_AsUTF8AndSize(item, &bytes);
+        if (!out->text[i]) { /* a lone surrogate */
+            PyErr_Clear();
+            return raise_sentence(state, ATT_ERR_ARGUMENT, "%s[%zd]: is not valid Unicode: it has a lone surrogate",
+                                  name, i);
+        }
+        out->bytes[i] = (size_t)bytes;
+    }
+    return true;
+}
+
+bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls_empty, texts *out)
+{
+    *out = (texts){.single = PyUnicode_Check(object)};
+    bool arrow = !out->single && (PyObject_HasAttrString(object, "__arrow_c_array__") ||
+                                  PyObject_HasAttrString(object, "__arrow_c_stream__"));
+    if (arrow)
+        return texts_from_arrow(state, object, name, nulls_empty, out);
+    if (PyBytes_Check(object))
+        return raise_sentence(state, ATT_ERR_DTYPE, "%s: a str is needed, not bytes: bytes.decode() makes one", name);
+    out->owner = out->single ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
+    if (out->owner)
+        return from_tuple(state, out->owner, name, out);
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        raise_sentence(state, ATT_ERR_DTYPE,
+                       "%s: a str, a sequence of str or an Arrow array of strings is needed, not %R", name,
+                       (PyObject *)Py_TYPE(object));
+    }
+    return false;
+}
+
+void texts_release(texts *t)
+{
+    free(t->text);
+    free(t->bytes);
+    Py_CLEAR(t->owner);
+    if (t->arrow)
+        texts_arrow_release(t->arrow);
+    *t = (texts){.n = 0};
+}
