@@ -230,11 +230,11 @@ typedef enum att_dtype {
     /* Quantized types: blocks of 32 numbers along the last dimension, as in .gguf files (ggml). A block has a scale d
      * (f16), for Q4_1 also a minimum m (f16), and integers q: 32 of 8 bits, or 16 bytes with the first 16 numbers in
      * the low halves and the other 16 in the high halves. Weights of att_linear and of the operations on its logits
-     * (argmax, topk, cross entropy of a vocabulary) and tables of att_embedding may have these types.
-     * att_tensor_convert converts to and from them. */
+     * (argmax, topk, cross entropy) and tables of att_embedding may have these types. att_tensor_convert has them. */
     ATT_Q8_0 = 6, /* 34 bytes: d q */
     ATT_Q4_0 = 7, /* 18 bytes: d (q - 8) */
-    ATT_Q4_1 = 8  /* 20 bytes: d q + m */
+    ATT_Q4_1 = 8, /* 20 bytes: d q + m */
+    ATT_I8 = 9    /* an integer from -128 to 127, without a scale; of weights and tables, which may have this type */
 } att_dtype;
 
 /* A view of the caller's memory. A tensor of zeros (data NULL) stands for one that is not given. */
@@ -282,9 +282,9 @@ ATT_API att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim
 /* Computes out[M, N], the cosine of each row of a[M, D] with each row of b[N, D]; a zero row gives 0. All are f32. */
 ATT_API att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
 /* Copies x to out, converted to out's type, in the same shape. f32, f16, bf16 and quantized types can be converted to
- * one another; other types must be equal. Rounding is to nearest even, and quantization is that of ggml's reference,
- * except that a number that is not finite makes the d of its block NaN. Strides are free; x and out must not
- * overlap. */
+ * one another, and i8 to them; other types must be equal. Rounding is to nearest even, and quantization is that of
+ * ggml's reference, except that a number that is not finite makes the d of its block NaN. Strides are free; x and out
+ * must not overlap. */
 ATT_API att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out);
 
 /* ---- 4 Plan: attention -------------------------------------------------- */

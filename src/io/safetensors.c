@@ -50,7 +50,7 @@ typedef struct number_type {
 static const number_type number_types[] = {
     {"F32", 32, true, ATT_F32},   {"F16", 16, true, ATT_F16}, {"BF16", 16, true, ATT_BF16},
     {"I32", 32, true, ATT_I32},   {"I64", 64, true, ATT_I64}, {"BOOL", 8, true, ATT_BOOL},
-    {"F64", 64, false, 0},        {"I8", 8, false, 0},        {"U8", 8, false, 0},
+    {"F64", 64, false, 0},        {"I8", 8, true, ATT_I8},    {"U8", 8, false, 0},
     {"I16", 16, false, 0},        {"U16", 16, false, 0},      {"U32", 32, false, 0},
     {"U64", 64, false, 0},        {"F8_E4M3", 8, false, 0},   {"F8_E5M2", 8, false, 0},
     {"F8_E8M0", 8, false, 0},     {"C64", 64, false, 0},      {"F4", 4, false, 0},

@@ -99,7 +99,7 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
         return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", path, theirs,
                         att_shape_of(&value).text, att_shape_show(rank, dim).text);
-    if (value.dtype == ATT_I32 || value.dtype == ATT_I64 || value.dtype == ATT_BOOL)
+    if (value.dtype == ATT_I32 || value.dtype == ATT_I64 || value.dtype == ATT_BOOL || value.dtype == ATT_I8)
         return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", path, theirs,
                         att_dtype_name(value.dtype));
     c->used[i] = true;

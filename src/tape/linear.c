@@ -162,7 +162,7 @@ bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_par
     return true;
 }
 
-/* Computes the product of quantized weights as if they were f32, in blocks of rows, which are columns of the
+/* Computes the product of quantized weights, or of i8, as if they were f32, in blocks of rows, which are columns of the
  * product. */
 static bool multiply_dequantized(att_tape *t, att_param *weight, const att_gemm_args *product)
 {
@@ -189,7 +189,8 @@ static bool multiply_dequantized(att_tape *t, att_param *weight, const att_gemm_
 /* Computes the product p, after setting its weights. */
 static bool multiply_by(att_tape *t, att_param *weight, att_gemm_args *p)
 {
-    if (att_is_quantized(att_param_value(weight)->dtype))
+    const att_dtype type = att_param_value(weight)->dtype;
+    if (att_is_quantized(type) || type == ATT_I8)
         return multiply_dequantized(t, weight, p);
     if (!set_packed(t, weight, p))
         return false;

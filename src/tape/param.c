@@ -41,7 +41,7 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     if (s)
         return s;
     if (!att_is_real(value->dtype))
-        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16, bf16 or quantized",
+        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16, bf16, i8 or quantized",
                         att_dtype_name(value->dtype));
     if (value->rank < 1)
         return att_fail(ctx, ATT_ERR_SHAPE, "value is of rank %d, expected 1 to %d", value->rank, ATT_MAX_RANK);
@@ -111,6 +111,8 @@ static void convert(const att_param *p, int64_t at, int64_t n, float *y)
     const att_kernels *k = att_kernels_of(p->ctx->isa);
     if (att_is_quantized(p->value.dtype))
         att_dequantize(p->value.dtype, n, (const char *)p->value.data + att_dtype_bytes(p->value.dtype, at), y);
+    else if (p->value.dtype == ATT_I8)
+        att_from_i8(n, (const int8_t *)p->value.data + at, y);
     else if (p->value.dtype == ATT_F32)
         memcpy(y, (const float *)p->value.data + at, (size_t)n * sizeof *y);
     else if (p->value.dtype == ATT_F16)

@@ -259,10 +259,10 @@ static bool set_weights(att_param *weight, topk_job *j)
             .type = (int)w->dtype, .b = w->data, .row_bytes = att_dtype_bytes(w->dtype, w->stride[0])};
         return true;
     }
-    if (w->dtype == ATT_F32)
-        j->packed = att_param_packed(weight);
-    else
+    if (w->dtype == ATT_F16 || w->dtype == ATT_BF16)
         j->codes = att_param_packed_codes(weight);
+    else
+        j->packed = att_param_packed(weight);
     j->bf16 = w->dtype == ATT_BF16;
     return j->packed || j->codes;
 }

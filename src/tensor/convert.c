@@ -34,6 +34,12 @@ static void scatter(int64_t n, const char *x, char *to, int64_t stride, size_t s
         memcpy(to + i * stride * (int64_t)size, x + (size_t)i * size, size);
 }
 
+void att_from_i8(int64_t n, const int8_t *x, float *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)x[i];
+}
+
 static void convert_run(const convert_job *j, int64_t n, const char *from, int64_t from_stride, char *to,
                         int64_t to_stride)
 {
@@ -52,6 +58,9 @@ static void convert_run(const convert_job *j, int64_t n, const char *from, int64
     }
     if (att_is_quantized(j->x.dtype)) {
         att_dequantize(j->x.dtype, n, from, numbers);
+        x = numbers;
+    } else if (j->x.dtype == ATT_I8) {
+        att_from_i8(n, x, numbers);
         x = numbers;
     } else if (j->x.dtype != ATT_F32) {
         (j->x.dtype == ATT_F16 ? j->k->vector.from_f16 : j->k->vector.from_bf16)(n, x, numbers);
@@ -107,9 +116,9 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     s = s ? s : att_check_view(ctx, "out", out);
     s = s ? s : att_check_output(ctx, "out", out, out->dtype, out->rank);
     s = s ? s : att_check_same_shape(ctx, "out", out, "x", x);
-    if (!s && x->dtype != out->dtype && !(att_is_real(x->dtype) && att_is_real(out->dtype)))
+    if (!s && x->dtype != out->dtype && (!att_is_real(x->dtype) || !att_is_real(out->dtype) || out->dtype == ATT_I8))
         s = att_fail(ctx, ATT_ERR_DTYPE,
-                     "x is %s and out is %s: only f32, f16, bf16 and quantized types become one another",
+                     "x is %s and out is %s: only f32, f16, bf16 and quantized types become one another, and i8 them",
                      att_dtype_name(x->dtype), att_dtype_name(out->dtype));
     s = s ? s : att_check_apart(ctx, "out", out, "x", x);
     if (s || att_count(x) == 0)

@@ -14,6 +14,7 @@ static const struct {
     [ATT_F32] = {"f32", 4, 0},    [ATT_F16] = {"f16", 2, 0},    [ATT_BF16] = {"bf16", 2, 0},
     [ATT_I32] = {"i32", 4, 0},    [ATT_I64] = {"i64", 8, 0},    [ATT_BOOL] = {"bool", 1, 0},
     [ATT_Q8_0] = {"Q8_0", 0, 34}, [ATT_Q4_0] = {"Q4_0", 0, 18}, [ATT_Q4_1] = {"Q4_1", 0, 20},
+    [ATT_I8] = {"i8", 1, 0},
 };
 
 static bool known(att_dtype t) { return (unsigned)t < sizeof dtypes / sizeof dtypes[0]; }
@@ -22,7 +23,10 @@ const char *att_dtype_name(att_dtype t) { return known(t) ? dtypes[t].name : "un
 size_t att_dtype_size(att_dtype t) { return known(t) ? dtypes[t].size : 0; }
 bool att_is_quantized(att_dtype t) { return known(t) && dtypes[t].block_bytes; }
 
-bool att_is_real(att_dtype t) { return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16 || att_is_quantized(t); }
+bool att_is_real(att_dtype t)
+{
+    return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16 || t == ATT_I8 || att_is_quantized(t);
+}
 
 int64_t att_dtype_bytes(att_dtype t, int64_t n)
 {

@@ -10,8 +10,11 @@
 int64_t att_count(const att_tensor *t);
 /* Returns whether a type has blocks: ATT_Q8_0 and similar ones. */
 bool att_is_quantized(att_dtype t);
-/* Returns whether a type is f32, f16, bf16 or quantized, between which att_tensor_convert converts. */
+/* Returns whether a type is f32, f16, bf16, i8 or quantized: att_tensor_convert converts between these, but not to i8.
+ */
 bool att_is_real(att_dtype t);
+/* Converts x [n] -> y [n]. */
+void att_from_i8(int64_t n, const int8_t *x, float *y);
 /* Convert rows of blocks (quantize.c): blocks -> x [n], and x [n] -> blocks, n in whole blocks. */
 void att_dequantize(att_dtype t, int64_t n, const void *blocks, float *x);
 void att_quantize(att_dtype t, int64_t n, const float *x, void *blocks);

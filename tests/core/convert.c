@@ -45,7 +45,7 @@ static void put(void *at, att_dtype type, int value)
     const int32_t i32 = value;
     const int64_t i64 = value;
     const uint8_t byte = (uint8_t)value;
-    const void *const from[] = {&f, &f16[value], &bf16, &i32, &i64, &byte};
+    const void *const from[] = {&f, &f16[value], &bf16, &i32, &i64, &byte, [ATT_I8] = &byte};
     memcpy(at, from[type], att_dtype_size(type));
 }
 
@@ -82,12 +82,15 @@ static void compare(att_ctx *ctx, att_dtype from, int from_layout, att_dtype to,
 static void any_strides_and_types_give_the_same_numbers(void **state)
 {
     (void)state;
+    static const att_dtype types[] = {ATT_F32, ATT_F16, ATT_BF16, ATT_I32, ATT_I64, ATT_BOOL, ATT_I8};
+    enum { N_TYPES = sizeof types / sizeof types[0] };
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
-        for (int from = 0; from <= ATT_BOOL; from++)
-            for (int to = 0; to <= ATT_BOOL; to++)
-                for (int layout = 0; layout < N_LAYOUTS * N_LAYOUTS; layout += check_step(3))
-                    if (from == to || (from <= ATT_BF16 && to <= ATT_BF16))
-                        compare(ctx, (att_dtype)from, layout / N_LAYOUTS, (att_dtype)to, layout % N_LAYOUTS);
+        for (int i = 0; i < N_TYPES * N_TYPES; i++) {
+            const att_dtype from = types[i / N_TYPES], to = types[i % N_TYPES];
+            for (int layout = 0; layout < N_LAYOUTS * N_LAYOUTS; layout += check_step(3))
+                if (from == to || ((from <= ATT_BF16 || from == ATT_I8) && to <= ATT_BF16))
+                    compare(ctx, from, layout / N_LAYOUTS, to, layout % N_LAYOUTS);
+        }
 }
 
 static void what_does_not_fit_is_refused(void **state)
@@ -103,6 +106,10 @@ static void what_does_not_fit_is_refused(void **state)
     att_wrap(&b, x + 6, ATT_I32, ATT_DIMS(2, 3), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_DTYPE);
     check_message(NULL, "x is f32 and out is i32");
+    att_wrap(&b, x + 6, ATT_I8, ATT_DIMS(2, 3), NULL);
+    assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_DTYPE);
+    check_message(NULL,
+                  "x is f32 and out is i8: only f32, f16, bf16 and quantized types become one another, and i8 them");
     att_wrap(&b, x + 5, ATT_F16, ATT_DIMS(2, 3), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_ARGUMENT);
     check_message(NULL, "overlap");

@@ -263,7 +263,7 @@ static void parameters_are_floats_of_rank_1_or_more(void **state)
     att_param *p;
     att_tensor x = view(f->x, ATT_I32, ATT_DIMS(2, 3));
     assert_int_equal(att_param_new(f->ctx, &x, &p), ATT_ERR_DTYPE);
-    assert_string_equal(att_error(f->ctx), "value is i32, not f32, f16, bf16 or quantized");
+    assert_string_equal(att_error(f->ctx), "value is i32, not f32, f16, bf16, i8 or quantized");
     assert_null(p);
     x = view(f->x, ATT_F32, 0, NULL);
     assert_int_equal(att_param_new(f->ctx, &x, &p), ATT_ERR_SHAPE);
