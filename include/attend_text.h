@@ -18,10 +18,10 @@ extern "C" {
 typedef struct att_tokenizer att_tokenizer;
 
 /* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
- * - a folder with tokenizer.json, as the `tokenizers` package writes it: BPE (byte level, byte fallback), Unigram or
- *   WordPiece, with its normalizers, pre-tokenizers, post-processors and decoders. Padding and the length of truncation
- *   are ignored: see max_tokens. tokenizer_config.json in the same folder is applied as the classes of `transformers`
- *   do: truncation_side, added_tokens_decoder, special tokens, add_prefix_space;
+ * - a folder with tokenizer.json, as the `tokenizers` package writes it: BPE (byte level, byte fallback), Unigram,
+ *   WordPiece or WordLevel, with normalizers, pre-tokenizers, post-processors and decoders. Padding and the length of
+ *   truncation are ignored: see max_tokens. tokenizer_config.json in the same folder is applied as the classes of
+ *   `transformers` do: truncation_side, added_tokens_decoder, special tokens, add_prefix_space;
  * - a folder with vocab.json and merges.txt (GPT-2, RoBERTa, CLIP), where tokenizer_config.json is applied, too;
  * - a folder with vocab.txt and tokenizer_config.json (and special_tokens_map.json): BERT;
  * - a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian;

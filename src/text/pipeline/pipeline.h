@@ -36,7 +36,7 @@ typedef struct att_subword_model {
     void (*segment)(att_encoding *e, const char *s, size_t bytes);
 } att_subword_model;
 
-extern const att_subword_model att_bpe_model, att_unigram_model, att_wordpiece_model;
+extern const att_subword_model att_bpe_model, att_unigram_model, att_wordpiece_model, att_wordlevel_model;
 
 /* BPE: a merge of two tokens; lower numbers are applied first. */
 typedef struct att_bpe_merge {

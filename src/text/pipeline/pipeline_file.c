@@ -44,18 +44,19 @@ static void fill_vocabulary(att_settings *s, const att_token_list *list, att_pip
 
 static void read_model(att_settings *s, const att_token_list *list, att_pipeline *t)
 {
-    static const att_subword_model *const models[] = {&att_bpe_model, &att_unigram_model, &att_wordpiece_model};
+    static const att_subword_model *const models[] = {&att_bpe_model, &att_unigram_model, &att_wordpiece_model,
+                                                      &att_wordlevel_model};
     const att_settings_scope before = att_settings_enter(s, "model");
     const char *type = att_settings_text(s, "type", NULL);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         if (strcmp(type, models[i]->name) == 0)
             t->model = models[i];
     if (!t->model)
-        att_settings_unsupported(s, "type", "BPE, Unigram or WordPiece");
+        att_settings_unsupported(s, "type", "BPE, Unigram, WordPiece or WordLevel");
     att_token_list tokens = {.ctx = s->ctx};
     if (t->model == &att_unigram_model)
         list_unigram(s, &tokens);
-    else if (t->model == &att_wordpiece_model)
+    else if (t->model == &att_wordpiece_model || t->model == &att_wordlevel_model)
         att_settings_leave(s, att_settings_enter(s, "vocab")); /* it was replaced by {}, but must have been an object */
     t->unigram.written = list->score;
     t->unigram.n_written = list->scores;
