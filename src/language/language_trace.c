@@ -22,20 +22,6 @@ static att_var *logits(const void *self, att_tape *t, att_var *x)
     return att_language_model_head(t, ((const traced *)self)->m, x);
 }
 
-static att_trace_part part_of(const att_language_model_info *i, int64_t n)
-{
-    return (att_trace_part){.side = ATT_TRACE_SIDE_DECODER,
-                            .layers = i->layers,
-                            .heads = i->heads,
-                            .kv_heads = i->kv_heads,
-                            .head_dim = i->head_dim,
-                            .queries = n,
-                            .keys = n,
-                            .causal = true,
-                            .window = i->window,
-                            .hidden = i->hidden};
-}
-
 att_status att_language_trace(const att_text_generator *g, const char *text, size_t bytes,
                               const att_trace_options *options, att_trace **out)
 {
@@ -56,7 +42,7 @@ att_status att_language_trace(const att_text_generator *g, const char *text, siz
     const traced self = {g->model, tokens.ids, tokens.count};
     const att_trace_pass pass = {.ctx = g->ctx,
                                  .caller = __func__,
-                                 .part = {part_of(&g->info, tokens.count)},
+                                 .part = {att_language_trace_part(g->model, tokens.count)},
                                  .parts = 1,
                                  .info = {.target = tokens.count,
                                           .target_ids = tokens.ids,

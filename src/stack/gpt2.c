@@ -54,6 +54,7 @@ static void configure(att_model *base, att_settings *s)
     att_settings_only_bool(s, "scale_attn_by_inverse_layer_idx", false);
     att_settings_only_bool(s, "reorder_and_upcast_attn", false);
     att_settings_only_bool(s, "add_cross_attention", false);
+    att_settings_only_bool(s, "is_causal", true);
     att_settings_only_empty(s, "pruned_heads");
     att_settings_only_empty(s, "quantization_config");
     if (!s->status && c->hidden % c->heads)
@@ -96,6 +97,7 @@ static att_status build(att_model *base)
                                        .order = ATT_NN_ORDER_PRE_NORM,
                                        .norm = ATT_NN_NORM_LAYER,
                                        .eps = m->eps};
+    m->base.causal = true;
     m->embedding = att_model_embedding(base, "embedding", c->vocabulary, c->hidden, -1);
     m->position = att_model_embedding(base, "position", c->max_positions, c->hidden, -1);
     att_language_model_layers(&m->base, &layer);
@@ -119,13 +121,18 @@ static att_var *embed(att_tape *t, const att_language_model *base, const int32_t
 
 static const char *const types[] = {"gpt2"};
 static const att_model_types gpt2_types = ATT_MODEL_TYPES(types);
-const att_language_architecture att_gpt2 = {.kind = {.bytes = sizeof(gpt2),
-                                                     .types = &gpt2_types,
-                                                     .configure = configure,
-                                                     .build = build,
-                                                     .prepare = att_language_model_prepare,
-                                                     .load_parameter = load,
-                                                     .names = names,
-                                                     .prefix = "transformer.",
-                                                     .unused = unused},
-                                            .embed = embed};
+#define ARCHITECTURE(applied, headless)                                                                                \
+    {                                                                                                                  \
+        .kind = {.bytes = sizeof(gpt2),                                                                                \
+                 .types = &gpt2_types,                                                                                 \
+                 .configure = configure,                                                                               \
+                 .build = build,                                                                                       \
+                 .prepare = (applied),                                                                                 \
+                 .load_parameter = load,                                                                               \
+                 .names = names,                                                                                       \
+                 .prefix = "transformer.",                                                                             \
+                 .unused = unused},                                                                                    \
+        .embed = embed, .without_head = (headless)                                                                     \
+    }
+const att_language_architecture att_gpt2 = ARCHITECTURE(att_language_model_prepare, false),
+                                att_gpt2_base = ARCHITECTURE(att_language_base_prepare, true);

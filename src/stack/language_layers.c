@@ -15,6 +15,8 @@ att_status att_language_model_build_head(att_language_model *m, att_param *embed
 {
     att_model *base = &m->model;
     const att_language_model_info *i = &m->info;
+    if (att_language_architecture_of(m)->without_head)
+        return ATT_OK;
     m->head = i->tied ? embedding : att_model_embedding(base, "head", i->vocabulary, i->hidden, -1);
     return i->tied && base->checkpoint ? att_checkpoint_check_tied(base->checkpoint) : ATT_OK;
 }

@@ -81,15 +81,12 @@ static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, 
     return y;
 }
 
-/* The last layer's output of all tokens -> [offsets[n], hidden]. s: the caller's scope, which then has that alone. */
-static att_var *hidden_states(att_tape *t, att_scope s, const att_language_model *m, const int32_t *ids,
-                              const int64_t *offsets, int64_t n, att_language_state *state)
+att_var *att_language_model_layers_apply(att_tape *t, att_scope s, const att_language_model *m, const int32_t *ids,
+                                         const int64_t *offsets, int64_t n, att_language_state *state)
 {
-    /* All architectures have their kind as the first member. */
-    const att_language_architecture *architecture = (const att_language_architecture *)(const void *)m->model.kind;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     att_scope embeddings = att_scope_begin(t, "embeddings");
-    att_var *x = att_scope_end(t, embeddings, architecture->embed(t, m, ids, offsets, n, state));
+    att_var *x = att_scope_end(t, embeddings, att_language_architecture_of(m)->embed(t, m, ids, offsets, n, state));
     for (int64_t i = 0; i < m->info.layers; i++) {
         const att_nn_layer_call call = att_language_state_call(state, i, &args);
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
@@ -127,7 +124,7 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
         !check_lengths(t, m, offsets, n, state, o.last_only))
         return NULL;
     att_scope s = att_scope_begin(t, "decoder");
-    att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
+    att_var *x = att_language_model_layers_apply(t, s, m, ids, offsets, n, state);
     return logits(t, s, m, o.last_only ? last_rows(t, m, x, offsets, n, NULL) : x);
 }
 
@@ -138,7 +135,7 @@ att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const
         !check_lengths(t, m, offsets, n, state, false))
         return NULL;
     att_scope s = att_scope_begin(t, "decoder");
-    att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
+    att_var *x = att_language_model_layers_apply(t, s, m, ids, offsets, n, state);
     return logits(t, s, m, last_rows(t, m, x, offsets, n, last));
 }
 
@@ -149,7 +146,7 @@ att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const
         !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions))
         return NULL;
     att_scope s = att_scope_begin(t, "decoder");
-    att_var *x = hidden_states(t, s, m, ids, offsets, n, NULL);
+    att_var *x = att_language_model_layers_apply(t, s, m, ids, offsets, n, NULL);
     x = att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
     return att_scope_end(t, s, att_linear_cross_entropy(t, x, m->head, NULL, targets, options));
 }

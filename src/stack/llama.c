@@ -43,7 +43,17 @@ static const att_checkpoint_name names[] = {
 /* A tied output layer may be in the file, too, and so may frequencies, which older files have in each layer. */
 static const char *const unused[] = {"rotary_emb.", "layers.*.self_attn.rotary_emb.", "lm_head.", NULL};
 
-static void configure(att_model *m, att_settings *s) { att_llama_config_read(s, &((llama *)m)->config); }
+/* A base model may be one whose tokens attend to all. */
+static void configure(att_model *base, att_settings *s)
+{
+    llama *m = (llama *)base;
+    att_llama_config_read(s, &m->config);
+    if (!att_language_architecture_of(&m->base)->without_head)
+        att_settings_only_bool(s, "is_causal", true);
+    else if (m->config.bidirectional && m->config.window > 0 && m->config.window < m->config.max_positions)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"is_causal\" is false, which is not supported with a sliding window");
+}
 
 /* Loads a parameter. Phi-3 has queries, keys and values as rows of one matrix, and gate and inner as rows of another.
  */
@@ -81,7 +91,7 @@ static att_nn_attention_config attention_config(const llama *m)
                                      .heads = c->heads,
                                      .kv_heads = c->kv_heads,
                                      .head_dim = c->head_dim,
-                                     .causal = true,
+                                     .causal = !c->bidirectional,
                                      .plan = m->plan,
                                      .no_query_bias = !c->qkv_bias,
                                      .no_key_bias = !c->qkv_bias,
@@ -114,6 +124,7 @@ static att_status build(att_model *base)
     llama *m = (llama *)base;
     const att_llama_config *c = &m->config;
     m->base.info = describe(m);
+    m->base.causal = !c->bidirectional;
     const att_status s = m->base.info.window ? att_language_model_plan(&m->base, ATT_F32, &m->plan) : ATT_OK;
     if (s)
         return s;
@@ -143,14 +154,19 @@ static att_var *embed(att_tape *t, const att_language_model *m, const int32_t *i
     return att_embedding(t, ((const llama *)m)->embedding, ids, offsets[n]);
 }
 
-const att_language_architecture att_llama = {.kind = {.bytes = sizeof(llama),
-                                                      .types = &att_llama_types,
-                                                      .configure = configure,
-                                                      .build = build,
-                                                      .prepare = att_language_model_prepare,
-                                                      .load_parameter = load,
-                                                      .names = names,
-                                                      .prefix = "model.",
-                                                      .unused = unused,
-                                                      .free = free_model},
-                                             .embed = embed};
+#define ARCHITECTURE(applied, headless)                                                                                \
+    {                                                                                                                  \
+        .kind = {.bytes = sizeof(llama),                                                                               \
+                 .types = &att_llama_types,                                                                            \
+                 .configure = configure,                                                                               \
+                 .build = build,                                                                                       \
+                 .prepare = (applied),                                                                                 \
+                 .load_parameter = load,                                                                               \
+                 .names = names,                                                                                       \
+                 .prefix = "model.",                                                                                   \
+                 .unused = unused,                                                                                     \
+                 .free = free_model},                                                                                  \
+        .embed = embed, .without_head = (headless)                                                                     \
+    }
+const att_language_architecture att_llama = ARCHITECTURE(att_language_model_prepare, false),
+                                att_llama_base = ARCHITECTURE(att_language_base_prepare, true);

@@ -166,6 +166,7 @@ void att_llama_config_read(att_settings *s, att_llama_config *c)
     att_settings_only_text(s, "hidden_act", "silu");
     att_settings_only_empty(s, "quantization_config");
     c->tied = att_settings_bool(s, "tie_word_embeddings", false);
+    c->bidirectional = !att_settings_bool(s, "is_causal", true);
     c->mlp_bias = f->mlp_bias && att_settings_bool(s, "mlp_bias", false);
     c->output_bias = f->bias == BIAS_BY_SETTING && att_settings_bool(s, "attention_bias", false);
     c->qkv_bias = f->bias == BIAS_OF_QKV || c->output_bias;

@@ -11,6 +11,7 @@ typedef struct att_llama_config {
     int64_t vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, max_positions, window;
     float eps;
     bool tied, mlp_bias;
+    bool bidirectional;         /* "is_causal" is false: tokens attend to all */
     bool qkv_bias, output_bias; /* of attention */
     bool fused;                 /* one matrix of queries, keys and values; one of gate and inner */
     att_nn_qk_norm qk_norm;
