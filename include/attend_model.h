@@ -182,7 +182,7 @@ ATT_API att_status att_model_find(const char *name, att_model_path *out);
 /* Returns the path of the models folder, which need not exist. Error: none of the three variables is set. */
 ATT_API att_status att_models_folder(att_model_path *out);
 /* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
- * alphabetical order: folders with a config.json or a .gguf file. user or NULL. */
+ * alphabetical order: folders with a config.json, a modules.json or a .gguf file. user or NULL. */
 ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
 
 /* ---- 3 Models of any kind ----------------------------------------------- */

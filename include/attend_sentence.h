@@ -16,9 +16,10 @@ extern "C" {
 
 /* ---- 1 Sentence embeddings ---------------------------------------------- */
 
-/* A sentence embedding model: a sentence-transformers folder (Reimers, Gurevych 2019) with a text encoder and the
- * modules of modules.json, each applied to the result of the one before it: Pooling, Dense, LayerNorm and Normalize. Or
- * the folder of an encoder without modules.json, whose hidden states are averaged, as sentence-transformers does. */
+/* A sentence embedding model: a sentence-transformers folder (Reimers, Gurevych 2019) with a text encoder, a causal
+ * language model or static embeddings, and the modules of modules.json, each applied to the result of the one before
+ * it: Pooling, Dense, LayerNorm and Normalize. Or a folder without modules.json: of an encoder, whose hidden states are
+ * averaged, of a causal language model, whose last one counts (both as in sentence-transformers), or of model2vec. */
 typedef struct att_sentence att_sentence;
 
 /* The measure of similarity that a model is meant for, "similarity_fn_name" of sentence-transformers. The last two are
@@ -34,8 +35,8 @@ enum { ATT_MAX_POOLINGS = 8 };
 typedef struct att_sentence_info {
     size_t size;
     int64_t dim; /* of an embedding: full_dim, or less if config_sentence_transformers.json has a "truncate_dim" */
-    int64_t max_tokens; /* longer sentences are truncated */
-    int64_t layers, heads;
+    int64_t max_tokens;    /* longer sentences are truncated */
+    int64_t layers, heads; /* 0: it has no attention, as static embeddings */
     /* [poolings]: how hidden states become a vector; those of more than one are concatenated. 0: no Pooling does. */
     att_pooling pooling[ATT_MAX_POOLINGS];
     int64_t poolings;

@@ -420,19 +420,40 @@ int64_t att_safetensors_find(const att_safetensors *f, const char *name)
     return e ? e - f->entry : -1;
 }
 
+/* The tensor of this name, whose dimensions fit into an att_tensor */
+static att_status get_entry(const att_safetensors *f, const char *name, const entry **out)
+{
+    const entry *e = *out = find(f, name);
+    if (!e)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%.80s\" among its %lld", f->label, name,
+                        (long long)f->count);
+    if (e->rank > ATT_MAX_RANK)
+        return att_fail(f->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" has %d dimensions, the most is %d", f->label, name,
+                        e->rank, ATT_MAX_RANK);
+    return ATT_OK;
+}
+
 att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out)
 {
     if (att_require(__func__, ATT_NAMED({"f", f}, {"name", name}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    const entry *e = find(f, name);
-    if (!e)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%.80s\" among its %lld", f->label, name,
-                        (long long)f->count);
+    const entry *e;
+    const att_status s = get_entry(f, name, &e);
+    if (s)
+        return s;
     if (!e->type->supported)
         return att_fail(f->ctx, ATT_ERR_DTYPE, "%s: tensor \"%.80s\" is %s, which cannot be used here", f->label, name,
                         e->type->name);
-    if (e->rank > ATT_MAX_RANK)
-        return att_fail(f->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" has %d dimensions, the most is %d", f->label, name,
-                        e->rank, ATT_MAX_RANK);
     return att_wrap(out, (void *)(uintptr_t)e->data, e->type->dtype, e->rank, e->dim, NULL);
+}
+
+att_status att_safetensors_find_data(const att_safetensors *f, const char *name, att_safetensors_data *out)
+{
+    const entry *e;
+    const att_status s = get_entry(f, name, &e);
+    if (s)
+        return s;
+    *out = (att_safetensors_data){.type = e->type->name, .rank = e->rank, .bytes = e->data};
+    memcpy(out->dim, e->dim, sizeof out->dim);
+    return ATT_OK;
 }

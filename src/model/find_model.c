@@ -80,7 +80,8 @@ static bool find_shipped(att_model_path *out)
 static att_status find_model(const char *folder, bool *found)
 {
     att_model_path config;
-    *found = set_path(&config, "%s/config.json", folder) && att_is_file(config.text);
+    *found = (set_path(&config, "%s/config.json", folder) && att_is_file(config.text)) ||
+             (set_path(&config, "%s/modules.json", folder) && att_is_file(config.text));
     errno = 0;
     DIR *d = *found ? NULL : opendir(folder);
     if (!*found && !d && errno == ENOMEM)

@@ -190,7 +190,7 @@ static att_status load_folder(att_model *m, const char *folder)
 {
     const att_model_kind *k = m->kind;
     att_settings settings;
-    att_settings_read(&settings, m->ctx, folder, "config.json", true);
+    att_settings_read(&settings, m->ctx, folder, "config.json", !k->settings_optional);
     configure(m, &settings);
     att_settings_close(&settings);
     att_status s = settings.status;

@@ -15,6 +15,7 @@ typedef struct att_model att_model;
 typedef struct att_model_kind {
     size_t bytes;                 /* sizeof the model's struct */
     const att_model_types *types; /* values of "model_type"; NULL: its settings have none, or it consists of others */
+    bool settings_optional;       /* configure gets settings whose root is NULL where a folder has no config.json */
     /* For a model with parameters of its own: configure reads settings in the format of config.json, build makes layers
      * with m->params; its own errors are returned, those of the parameters are found by the caller. */
     void (*configure)(att_model *m, att_settings *s);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const att_backbone_kind *const att_backbone_kinds[] = {&att_backbone_encoder, NULL};
+const att_backbone_kind *const att_backbone_kinds[] = {&att_backbone_encoder, &att_backbone_language,
+                                                       &att_backbone_static, NULL};
 
 bool att_backbone_is_module(const char *module)
 {

@@ -14,6 +14,7 @@ typedef struct att_backbone_info {
     int64_t max_tokens;    /* of a text; 0: no limit */
     int64_t layers, heads; /* 0: it has no attention */
     bool no_special;       /* texts are tokenized without [CLS] and [SEP] */
+    bool normalized;       /* the vectors of texts have length 1 */
 } att_backbone_info;
 
 typedef struct att_backbone {
@@ -62,6 +63,9 @@ struct att_backbone_kind {
     att_status (*configure)(att_ctx *ctx, const char *folder, bool plain, att_backbone_settings *out);
     /* Sets b->model, b->tokenizer and b->info; after an error, what is set is freed. */
     att_status (*open)(att_backbone *b, const char *folder, const att_backbone_opening *how);
+    /* Tokenizes texts as att_tokenize_batch does -> out [n]. NULL: that function, with the folder's limit of tokens */
+    att_status (*tokenize)(const att_backbone *b, int64_t n, const char *const *texts, const size_t *bytes,
+                           att_tokens *out);
     /* Hidden states of tokens -> [offsets[n], hidden]. dropout or NULL. */
     att_var *(*tokens)(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout);
     /* Vectors of texts -> [n, hidden], where no Pooling makes them; NULL: Pooling has to. A kind that has this is not
@@ -78,7 +82,7 @@ struct att_backbone_kind {
     att_status (*write)(const att_backbone *b, const char *from, const char *folder, att_dtype dtype);
 };
 
-extern const att_backbone_kind att_backbone_encoder;
+extern const att_backbone_kind att_backbone_encoder, att_backbone_language, att_backbone_static;
 extern const att_backbone_kind *const att_backbone_kinds[]; /* up to NULL */
 
 /* Is this the last component of a backbone's class in modules.json? */

@@ -209,6 +209,7 @@ static att_status check_ids(const embed_call *c)
 {
     att_ctx *ctx = c->m->model.ctx;
     const att_embed_options *o = &c->options;
+    const int64_t min = c->m->backbone.kind->vectors ? 0 : 1; /* no token has no hidden state, but perhaps a vector */
     char ids[64], offsets[64];
     snprintf(ids, sizeof ids, "%s: options.ids", c->name);
     snprintf(offsets, sizeof offsets, "%s: options.offsets", c->name);
@@ -218,9 +219,9 @@ static att_status check_ids(const embed_call *c)
     s = s || o->offsets[c->n] == 0 ? s : att_require(c->name, ATT_NAMED({"options.ids", o->ids}));
     for (int64_t i = 0; !s && i < c->n; i++) {
         const int64_t count = o->offsets[i + 1] - o->offsets[i];
-        if (count < 1 || count > c->m->max_tokens)
-            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not 1 to %lld", offsets, (long long)i,
-                         (long long)count, (long long)c->m->max_tokens);
+        if (count < min || count > c->m->max_tokens)
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not %lld to %lld", offsets,
+                         (long long)i, (long long)count, (long long)min, (long long)c->m->max_tokens);
     }
     return s ? s : att_check_ids(ctx, ids, o->ids, 0, o->offsets[c->n], c->m->backbone.info.vocabulary);
 }

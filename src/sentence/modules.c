@@ -1,4 +1,5 @@
 #include "sentence/modules.h"
+#include "sentence/static_model.h"
 #include "io/atomic_write.h"
 
 #include <stdio.h>
@@ -140,11 +141,16 @@ static att_status read_modules(att_ctx *ctx, att_modules *m)
     return s.status;
 }
 
-/* As sentence-transformers does: a Pooling of hidden states, and no settings of its own. */
+/* Without modules.json: static embeddings of model2vec, or, as sentence-transformers does, a Pooling of hidden states,
+ * and no settings of its own */
 static att_status read_plain(att_ctx *ctx, att_modules *m)
 {
     att_pooling pooling = ATT_POOLING_MEAN;
-    const att_status s = read_backbone(ctx, "Transformer", "", m, &pooling);
+    bool model2vec;
+    att_status s = att_static_find(ctx, m->folder, &model2vec);
+    if (s || model2vec)
+        return s ? s : read_backbone(ctx, "StaticEmbedding", "", m, &pooling);
+    s = read_backbone(ctx, "Transformer", "", m, &pooling);
     m->module[m->n++] =
         (att_module){.type = &att_module_pooling, .pooling = {pooling}, .poolings = 1, .in_key = "hidden_size"};
     return s;

@@ -37,6 +37,8 @@ static att_status check_parts(att_sentence *m)
         return att_fail(ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld",
                         m->modules.backbone, (long long)tokens, (long long)b->vocabulary);
     m->dim = truncate_dim ? att_min(truncate_dim, m->modules.dim) : m->modules.dim;
+    if (m->modules.n == 0)
+        m->modules.normalized = b->normalized;
     m->max_tokens = settings->max_tokens ? settings->max_tokens : b->max_tokens;
     if (b->max_tokens > 0)
         m->max_tokens = att_min(m->max_tokens, b->max_tokens);

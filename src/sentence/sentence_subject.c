@@ -1,5 +1,6 @@
 /* What opens sentence models. */
 #include "attend_sentence.h"
+#include "sentence/static_model.h"
 #include "stack/encoder.h"
 #include "model/subject.h"
 
@@ -24,6 +25,7 @@ const att_model_subject att_subject_sentence = {.subject = ATT_SUBJECT_SENTENCE,
                                                 .name = "sentence model",
                                                 .kinds = att_encoder_kinds,
                                                 .file = "modules.json",
+                                                .recognizes = att_static_is_model2vec,
                                                 .open = open_model,
                                                 .weights = weights,
                                                 .params = params,

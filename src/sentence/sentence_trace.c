@@ -53,12 +53,15 @@ static att_status trace(const att_sentence *m, const char *caller, const att_tra
         return s;
     const traced self = {m, tokens.ids, tokens.count, text->text ? prompt : 0};
     const att_trace_part part = m->backbone.kind->trace(&m->backbone, tokens.count);
+    const bool decoder = part.side == ATT_TRACE_SIDE_DECODER;
     const att_trace_pass pass = {.ctx = m->model.ctx,
                                  .caller = caller,
                                  .part = {part},
                                  .parts = 1,
-                                 .info = {.source = tokens.count,
-                                          .source_ids = tokens.ids,
+                                 .info = {.source = decoder ? 0 : tokens.count,
+                                          .source_ids = decoder ? NULL : tokens.ids,
+                                          .target = decoder ? tokens.count : 0,
+                                          .target_ids = decoder ? tokens.ids : NULL,
                                           .truncated = tokens.truncated,
                                           .output_rows = 1,
                                           .outputs = m->dim},

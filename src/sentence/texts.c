@@ -32,17 +32,24 @@ static att_status make_prompted(att_ctx *ctx, int64_t n, const char *const *text
     return ATT_OK;
 }
 
+static att_status tokenize(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                           att_tokens *out)
+{
+    const att_backbone *b = &m->backbone;
+    const att_tokenize_options o = {.size = sizeof o, .max_tokens = m->max_tokens, .no_special = b->info.no_special};
+    return b->kind->tokenize ? b->kind->tokenize(b, n, texts, bytes, out)
+                             : att_tokenize_batch(b->tokenizer, n, texts, bytes, &o, out);
+}
+
 att_status att_sentence_tokenize(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const char *prompt, att_tokens *out)
 {
-    const att_tokenize_options o = {
-        .size = sizeof o, .max_tokens = m->max_tokens, .no_special = m->backbone.info.no_special};
     prompted p = {0};
     memset(out, 0, (size_t)n * sizeof *out);
     if (!*prompt)
-        return att_tokenize_batch(m->backbone.tokenizer, n, texts, bytes, &o, out);
+        return tokenize(m, n, texts, bytes, out);
     att_status s = make_prompted(m->model.ctx, n, texts, bytes, prompt, &p);
-    s = s ? s : att_tokenize_batch(m->backbone.tokenizer, n, p.text, p.bytes, &o, out);
+    s = s ? s : tokenize(m, n, p.text, p.bytes, out);
     att_free(m->model.ctx, p.text);
     return s;
 }

@@ -99,6 +99,9 @@ att_status att_tokens_join(const att_tokenizer *t, const att_tokens *a, const at
 /* Constructors; *out is NULL on error. */
 /* Opens tokenizer.json, or the older layouts vocab.txt, or vocab.json and merges.txt. */
 att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
+/* From FOLDER/tokenizer.json alone, as Tokenizer.from_file of the `tokenizers` package: what files beside it state is
+ * not applied. *max_tokens: its "truncation"; 0: none. */
+att_status att_bare_tokenizer_open(att_ctx *ctx, const char *folder, int64_t *max_tokens, att_tokenizer **out);
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 

@@ -69,6 +69,22 @@ att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *
                     folder);
 }
 
+/* "truncation" of tokenizer.json: *max_tokens 0: none */
+static void read_truncation(att_settings *s, int64_t *max_tokens, bool *left)
+{
+    static const char *const sides[] = {"Right", "Left"};
+    *max_tokens = 0;
+    *left = false;
+    if (!att_settings_has(s, "truncation"))
+        return;
+    const att_settings_scope file = att_settings_enter(s, "truncation");
+    *max_tokens = att_settings_int(s, "max_length", 1, INT64_MAX);
+    *left = att_settings_choice(s, "direction", sides, 2, "Right or Left") == 1;
+    if (att_settings_has(s, "strategy") && !strcmp(att_settings_text(s, "strategy", ""), "OnlySecond"))
+        att_settings_unsupported(s, "strategy", "LongestFirst or OnlyFirst");
+    att_settings_leave(s, file);
+}
+
 att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
     att_text_file f;
@@ -84,6 +100,27 @@ att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokeniz
         *out = t;
     else
         att_tokenizer_free(t);
+    att_settings_close(&settings);
+    att_token_list_free(&list);
+    att_text_file_free(&f);
+    return s;
+}
+
+att_status att_bare_tokenizer_open(att_ctx *ctx, const char *folder, int64_t *max_tokens, att_tokenizer **out)
+{
+    att_text_file f;
+    att_token_list list = {.ctx = ctx};
+    att_settings settings = {.ctx = ctx};
+    att_tokenizer *t = NULL;
+    att_status s = att_text_file_read(&f, ctx, folder, "tokenizer.json", true);
+    s = s ? s : att_read_vocab_json(&f, &list, &settings);
+    s = s ? s : att_pipeline_read(&settings, &list, &t);
+    if (!s)
+        read_truncation(&settings, max_tokens, &t->truncate_left);
+    s = s ? s : settings.status;
+    if (s)
+        att_tokenizer_free(t);
+    *out = s ? NULL : t;
     att_settings_close(&settings);
     att_token_list_free(&list);
     att_text_file_free(&f);

@@ -192,6 +192,7 @@ static const subject subjects[] = {
     {"Phi3Config", open_language, "", {{"config.json", LLAMA("phi3")}}},
     {"Qwen2Config", open_language, "", {{"config.json", LLAMA("qwen2")}}},
     {"Qwen3Config", open_language, "", {{"config.json", LLAMA("qwen3")}}},
+    {"StaticModel", open_sentence, "", {{"config.json", "{\"model_type\": \"model2vec\", \"apply_pca\": 256}"}}},
     {"RopeParameters", open_language, "rope_parameters", {{"config.json", ROPE}}},
     {"GPT2Config", open_language, "", {{"config.json", GPT2}}},
     {"ViTConfig", open_vit, "", {{"config.json", VIT("vit")}}},
