@@ -94,12 +94,19 @@ static void configure(att_model *base, att_settings *s)
 
 /* ---- weights */
 
+/* Is it a norm's weight? Of the encoder itself: a LayerNorm after it, "module.2.norm.weight", multiplies by its weight.
+ */
+static bool is_norm(const char *name)
+{
+    return !strcmp(name, "norm.weight") || (!strncmp(name, "layer.", 6) && strstr(name, "norm.weight"));
+}
+
 /* Loads a parameter; the weight of a norm becomes 1 + weight, in f32 memory of its own. */
 static att_status load(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     att_model *m = model;
     att_tensor stored;
-    const char *norm = strstr(name, "norm.weight");
+    const bool norm = is_norm(name);
     const att_status s = att_checkpoint_load(m->checkpoint, name, rank, dim, norm ? &stored : out);
     if (s || !norm)
         return s;

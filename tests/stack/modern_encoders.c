@@ -5,8 +5,11 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/folder.h"
 #include "attend_sentence.h"
+#include "io/atomic_write.h"
 #include "io/settings.h"
 #include "stack/encoder.h"
+
+#include <math.h>
 
 #define FOLDERS "tests/golden/encoders/"
 
@@ -234,6 +237,68 @@ static void a_trace_of_a_sentence_has_its_embedding(void **state)
         assert_memory_equal(traced, embedding, (size_t)info.dim * sizeof *traced);
         att_trace_free(t);
         att_sentence_free(s);
+    }
+}
+
+/* ---- modules after them */
+
+/* The encoder of the folder, whose hidden states are averaged, then a LayerNorm */
+static test_folder with_layer_norm(const char *folder, const float *weight, const float *bias, int64_t n)
+{
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+                                        NULL};
+    static tensors t;
+    const test_folder f = folder_new();
+    test_folder norm;
+    need(att_copy_files(ctx, folder, f.path, files, 4));
+    folder_write(&f, "modules.json",
+                 "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"
+                 " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},"
+                 " {\"path\": \"2_LayerNorm\", \"type\": \"sentence_transformers.models.LayerNorm\"}]");
+    folder_write(&f, "1_Pooling/config.json", "{\"embedding_dimension\": 16, \"pooling_mode\": \"mean\"}");
+    folder_write(&f, "2_LayerNorm/config.json", "{\"dimension\": 16}");
+    assert_in_range(snprintf(norm.path, sizeof norm.path, "%s/2_LayerNorm", f.path), 1, sizeof norm.path - 1);
+    t.n = 0;
+    add(&t, "norm.weight", (att_tensor){0});
+    add(&t, "norm.bias", (att_tensor){0});
+    need(att_wrap(&t.value[0], (void *)weight, ATT_F32, 1, &n, NULL));
+    need(att_wrap(&t.value[1], (void *)bias, ATT_F32, 1, &n, NULL));
+    write_tensors(&norm, &t);
+    return f;
+}
+
+static void a_layer_norm_after_an_encoder_multiplies_by_its_own_weight(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    static const char *const folders[] = {FOLDERS "modernbert", FOLDERS "nomic_bert", FOLDERS "gemma3_text"};
+    static const char *const text[] = {"The sky is blue."};
+    float weight[N], bias[N], x[N], y[N];
+    for (int d = 0; d < N; d++) {
+        weight[d] = 0.5f + (float)d / 8;
+        bias[d] = (float)d / 4 - 1;
+    }
+    for (int i = 0; i < 3; i++) {
+        const test_folder f = with_layer_norm(folders[i], weight, bias, N);
+        att_sentence *plain, *s;
+        double mean = 0, variance = 0;
+        need(att_sentence_open(ctx, folders[i], NULL, &plain));
+        need(att_sentence_embed(plain, 1, text, NULL, NULL, x));
+        need(att_sentence_open(ctx, f.path, NULL, &s));
+        need(att_sentence_embed(s, 1, text, NULL, NULL, y));
+        for (int d = 0; d < N; d++)
+            mean += (double)x[d] / N;
+        for (int d = 0; d < N; d++)
+            variance += ((double)x[d] - mean) * ((double)x[d] - mean) / N;
+        for (int d = 0; d < N; d++) {
+            const double normal = ((double)x[d] - mean) / sqrt(variance + 1e-5);
+            const double expected = normal * (double)weight[d] + (double)bias[d];
+            if (!(fabs((double)y[d] - expected) <= 1e-5))
+                fail_msg("%s: %d is %g, not %g", folders[i], d, (double)y[d], expected);
+        }
+        att_sentence_free(s);
+        att_sentence_free(plain);
+        folder_remove(&f);
     }
 }
 
@@ -512,6 +577,7 @@ int main(void)
         cmocka_unit_test(a_trained_model_is_written_with_the_tensors_that_were_read),
         cmocka_unit_test(a_tensor_may_be_frozen_in_part),
         cmocka_unit_test(gemma_is_not_trained),
+        cmocka_unit_test(a_layer_norm_after_an_encoder_multiplies_by_its_own_weight),
         cmocka_unit_test(a_trace_has_the_windows_of_layers_and_the_last_norm),
         cmocka_unit_test(a_trace_of_a_sentence_has_its_embedding),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
