@@ -50,6 +50,24 @@ static bool is_word(const char *text)
     return n > 0 && !text[n];
 }
 
+/* Refuses a word that is not the name of one of the model's prompts. */
+static int refuse_name(const cli_embedder *e, const char *option, const char *given)
+{
+    const int n = (int)e->text.info.prompts;
+    const char **names = malloc(((size_t)n + 1) * sizeof *names);
+    cli_hint hint;
+    if (!names)
+        return cli_fail_memory();
+    for (int i = 0; i < n; i++)
+        att_sentence_prompt_at(e->text.sentence, i, &names[i]);
+    cli_fail(
+        "--%s: %s has no prompt \"%s\"%s", option, e->name, given,
+        cli_did_you_mean(&hint, "", given, names, n,
+                         "; \"attend info\" lists them; a text before each text is more than a word, as \"query: \""));
+    free(names);
+    return CLI_FAILED;
+}
+
 int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, const char *usual)
 {
     const char *name;
@@ -63,11 +81,10 @@ int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, 
     }
     if (e->prompt)
         return CLI_DONE;
-    if (given && !is_word(given)) {
-        e->prompt = given;
-        return CLI_DONE;
-    }
-    return cli_status(e->ctx, att_sentence_prompt(e->text.sentence, given ? given : usual, &e->prompt));
+    if (given && is_word(given))
+        return refuse_name(e, option, given);
+    e->prompt = given;
+    return given ? CLI_DONE : cli_status(e->ctx, att_sentence_prompt(e->text.sentence, usual, &e->prompt));
 }
 
 int cli_embedder_truncate(cli_embedder *e, int64_t dims)

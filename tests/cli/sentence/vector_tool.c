@@ -329,9 +329,12 @@ static void prompts_are_text_before_each_text(void **state)
     assert_int_equal(tool("$A similarity -m prompted --prompt query --json 'g h' b | sed 's/.*similarity//' >x; "
                           "$A similarity -m $D --json 'c d g h' 'c d b' | sed 's/.*similarity//' | cmp x"),
                      0);
-    assert_refused("$A embed -m prompted --prompt pasage lines", 1, "passage");
-    assert_refused("$A search -m prompted --document-prompt document --query-prompt qery -c lines a", 1, "qery");
-    assert_refused("$A similarity -m prompted --prompt no-such a b", 1, "no-such");
+    assert_refused("$A embed -m prompted --prompt pasage lines", 1,
+                   "--prompt: prompted has no prompt \"pasage\"; did you mean \"passage\"?");
+    assert_refused("$A search -m prompted --document-prompt document --query-prompt qery -c lines a", 1,
+                   "--query-prompt: prompted has no prompt \"qery\"; did you mean \"query\"?");
+    assert_refused("$A similarity -m prompted --prompt no-such a b", 1,
+                   "--prompt: prompted has no prompt \"no-such\"; \"attend info\" lists them");
 }
 
 /* The query has the prompt "query", lines of the corpus "document", which is empty here. */
