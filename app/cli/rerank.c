@@ -247,6 +247,6 @@ const cli_command cli_rerank = {
                 "attend rerank -m ms-marco-MiniLM-L6-v2 --pairs pairs.tsv > scores.txt\n"
                 "attend search -m all-MiniLM-L6-v2 --rerank ms-marco-MiniLM-L6-v2 -c passages.txt \"Berlin\"",
     .options = options,
-    .see = "search|classify",
+    .see = "search|classify|train rerank",
     .run = run,
 };

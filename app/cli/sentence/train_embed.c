@@ -5,28 +5,17 @@
 #include "cli/sentence/sentence.h"
 #include "cli/train/train.h"
 #include "correlation.h"
-#include "pairs.h"
+#include "scored_pairs.h"
 #include "training_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 512 };
-
-/* All pairs of a file */
-typedef struct scored {
-    int64_t n;
-    const char **text; /* [2 n], malloc'd each */
-    size_t *bytes;     /* [2 n] */
-    double *score;     /* [n], from 0 to 1 */
-    size_t room;       /* capacity of text, bytes and score, in pairs */
-} scored;
-
 typedef struct embed_training {
     cli_training common;
     cli_rows pairs;
-    scored valid;
+    cli_scored valid;
     double *similarity; /* [valid.n], by the model's measure */
     att_similarity measure;
     float *vectors; /* [2 valid.n, dim] */
@@ -73,79 +62,12 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- all pairs of a file */
-
-static void free_scored(scored *s)
-{
-    for (int64_t i = 0; i < 2 * s->n; i++)
-        free((char *)s->text[i]);
-    free(s->text);
-    free(s->bytes);
-    free(s->score);
-}
-
-static int add(scored *s, const cli_pairs *p, int64_t i)
-{
-    const cli_array arrays[] = {
-        {&s->text, 2 * sizeof *s->text}, {&s->bytes, 2 * sizeof *s->bytes}, {&s->score, sizeof *s->score}};
-    if (!cli_reserve(&s->room, (size_t)s->n + 1, arrays, 3))
-        return cli_fail_memory();
-    char *both[2];
-    for (int k = 0; k < 2; k++) {
-        both[k] = malloc(p->bytes[2 * i + k] + 1);
-        if (!both[k]) {
-            free(k ? both[0] : NULL);
-            return cli_fail_memory();
-        }
-        memcpy(both[k], p->text[2 * i + k], p->bytes[2 * i + k] + 1);
-        s->text[2 * s->n + k] = both[k];
-        s->bytes[2 * s->n + k] = p->bytes[2 * i + k];
-    }
-    s->score[s->n++] = p->gold[i] / highest;
-    return CLI_DONE;
-}
-
-static int read_scored(scored *s, const char *path)
-{
-    cli_pairs p;
-    cli_skipped skipped;
-    const cli_pairs_options o = {
-        .format = format, .gold = true, .highest = highest, .skip = skip_bad_lines, .max_count = BLOCK};
-    int code = cli_pairs_open(&p, path, &o);
-    if (code)
-        return code;
-    do {
-        code = cli_pairs_next(&p);
-        for (int64_t i = 0; !code && i < p.count; i++)
-            code = add(s, &p, i);
-    } while (!code && p.count > 0);
-    cli_records_skipped(&p.in, &skipped);
-    cli_pairs_close(&p);
-    if (!code && s->n == 0)
-        return cli_fail("%s: has no pairs", path);
-    if (!code)
-        cli_skipped_report(skipped.n, skipped.first);
-    return code;
-}
-
-/* The checksum of all texts and scores. */
-static int64_t checksum(const scored *s)
-{
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < s->n; i++) {
-        for (int k = 0; k < 2; k++)
-            sum = cli_training_checksum(sum, s->text[2 * i + k], s->bytes[2 * i + k] + 1);
-        sum = cli_training_checksum(sum, &s->score[i], sizeof s->score[i]);
-    }
-    return (int64_t)sum;
-}
-
 /* ---- validation */
 
 static int validate(void *training, cli_validation *v)
 {
     embed_training *t = training;
-    const scored *s = &t->valid;
+    const cli_scored *s = &t->valid;
     int code = cli_status(t->common.ctx, att_sentence_embed(att_training_sentence(t->common.training), 2 * s->n,
                                                             s->text, s->bytes, NULL, t->vectors));
     if (code)
@@ -206,8 +128,10 @@ static int read_pairs(void *training)
     if (!code)
         code = check_rows(&t->pairs);
     if (!code && valid_path)
-        code = read_scored(&t->valid, valid_path);
-    t->common.evaluation_id = checksum(&t->valid);
+        code =
+            cli_scored_read(&t->valid, valid_path,
+                            &(const cli_pairs_options){.format = format, .highest = highest, .skip = skip_bad_lines});
+    t->common.evaluation_id = cli_scored_checksum(&t->valid);
     t->common.validates = t->common.has_base = valid_path != NULL;
     t->common.batches = (t->pairs.n + t->common.options.batch - 1) / t->common.options.batch;
     return code;
@@ -247,7 +171,7 @@ static void close_training(void *training)
 {
     embed_training *t = training;
     cli_rows_free(&t->pairs);
-    free_scored(&t->valid);
+    cli_scored_free(&t->valid);
     free(t->similarity);
     free(t->vectors);
 }
