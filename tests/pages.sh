@@ -16,7 +16,7 @@ unset COLUMNS
 absent=$(attend fetch --json | sed -n 's/.*"name": "\([^"]*\)".*"folder": null.*/\1/p')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-ln -s "$root/examples" "$root/models" "$work"
+ln -s "$root/examples" "$root/models" "$root/tests" "$work"
 cd "$work"
 code=0 number=0 begin=0 kind='' text=''
 
