@@ -226,6 +226,7 @@ static int read_pairs(void *training)
     if (!code)
         t->common.evaluation_id = checksum(t);
     t->common.validates = valid_path != NULL;
+    t->common.used_by = t->loss == ATT_TEXT_CLASSIFIER_LOSS_CROSS_ENTROPY ? "classify" : NULL;
     t->common.has_base = valid_path && !cli_model_is(ATT_SUBJECT_SENTENCE, model_name); /* else it has no classifier */
     t->common.batches = (t->rows.n + t->common.options.batch - 1) / t->common.options.batch;
     return code;

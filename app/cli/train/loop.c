@@ -273,7 +273,7 @@ static void report_checkpoints(const cli_training *t)
 /* Writes the final model. changed: false if the folder's model is up to date. */
 static int finish(cli_training *t, bool changed)
 {
-    const char *command = t->kind->command, *folder = t->options.folder;
+    const char *command = t->used_by ? t->used_by : t->kind->command, *folder = t->options.folder;
     bool none = false;
     int code = changed ? cli_training_write(t, false, &none) : CLI_DONE;
     if (code || none)
@@ -293,14 +293,14 @@ static int finish(cli_training *t, bool changed)
 /* Evaluates the model so far. */
 static int stop(cli_training *t)
 {
-    const char *command = t->kind->command;
+    const char *command = t->kind->command, *used_by = t->used_by ? t->used_by : command;
     const cli_shell_word folder = cli_quoted(t->options.folder);
     bool none = false;
     const int code = cli_training_write(t, true, &none);
     if (code || none)
         return code ? code : CLI_INTERRUPTED;
     cli_note("stopped after step %lld; attend train %s --resume -o %s continues, attend %s -m %s uses the model so far",
-             (long long)att_training_steps(t->training), command, folder.text, command, folder.text);
+             (long long)att_training_steps(t->training), command, folder.text, used_by, folder.text);
     return CLI_INTERRUPTED;
 }
 

@@ -167,6 +167,7 @@ struct cli_training {
     int64_t batches;       /* of an epoch; 0: not known */
     int64_t evaluation_id; /* see att_training_options */
     bool validates;        /* there is data for it */
+    const char *used_by;   /* the command that takes the model; NULL: that of the trainer */
     bool has_base;         /* it begins with a model, which is a candidate for the best */
     bool in_folder;        /* the output folder has that, too, and keeps it until there is a better one */
     int64_t new_items;     /* which that does not have */
