@@ -137,11 +137,11 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
              "bash complete train embed -p ''; "
              "bash complete train translate -o fol"),
         0);
-    assert_string_equal(tool_out,
-                        "train translate\ncaption classify embed recommend translate\nbandwidth\n\ntatoeba-de-en "
-                        "fashion-mnist flickr8k-captions mine folder\n"
-                        "tatoeba-de-en fashion-mnist flickr8k-captions mine folder p.spm\np.spm\n\n"
-                        "aa c complete folder p.spm\nfolder\n");
+    assert_string_equal(
+        tool_out, "train translate\ncaption classify embed recommend rerank translate\nbandwidth\n\ntatoeba-de-en "
+                  "fashion-mnist flickr8k-captions mine folder\n"
+                  "tatoeba-de-en fashion-mnist flickr8k-captions mine folder p.spm\np.spm\n\n"
+                  "aa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
@@ -210,8 +210,8 @@ static void options_are_found_by_the_words_of_the_field(void **state)
 static void trainings_have_the_same_options(void **state)
 {
     (void)state;
-    static const char *const trainings[] = {"train caption", "train classify", "train embed", "train recommend",
-                                            "train translate"};
+    static const char *const trainings[] = {"train caption",   "train classify", "train embed",
+                                            "train recommend", "train rerank",   "train translate"};
     static const char *const has[] = {
         "-o, --output FOLDER output folder: checkpoints and log, in the end the model --resume resume from the newest",
         "from the newest checkpoint; the result has the same bits as without interruption",

@@ -14,7 +14,7 @@ static const row *row_at(int i) { return i < ROWS ? &rows[i] : &further[i - ROWS
 
 /* Does batch normalization couple the images of a batch? Or the loss its texts? */
 static bool is_cnn(const row *r) { return !strcmp(r->name, "captions"); }
-static bool is_coupled(const row *r) { return is_cnn(r) || !strcmp(r->name, "ranking"); }
+static bool is_coupled(const row *r) { return is_cnn(r) || !strncmp(r->name, "ranking", 7); }
 
 static run open_shards(att_ctx *ctx, const row *row, const char *name, int64_t shards)
 {

@@ -12,9 +12,9 @@
 #include <string.h>
 
 /* Losses, in the order of --loss, and the rows that they are of */
-enum { MNR, RANKING, BCE, BINARY, CE, LABELS, MSE, BY_FILE = -1 };
-static const int rows_of[] = {CLI_LOSS_MNR,     CLI_LOSS_MNR,     CLI_LOSS_COSINE, CLI_LOSS_COSINE,
-                              CLI_LOSS_SOFTMAX, CLI_LOSS_SOFTMAX, CLI_LOSS_COSINE};
+enum { MNR, BCE, CE, MSE, BY_FILE = -1 };
+static const int rows_of[] = {
+    [MNR] = CLI_LOSS_MNR, [BCE] = CLI_LOSS_COSINE, [CE] = CLI_LOSS_SOFTMAX, [MSE] = CLI_LOSS_COSINE};
 
 typedef struct rerank_training {
     cli_training common;
@@ -53,8 +53,9 @@ static const cli_option options[] = {
     {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
      .help = "rows of a query and a document; the third column may be a score, a label or a hard negative; may end in "
              ".gz"},
-    {"loss", 'l', "mnr|multiple-negatives-ranking|bce|binary-cross-entropy|ce|cross-entropy|mse", .choice = &loss,
-     .help = "default: bce if the third column is a number, ce if it has few different words, otherwise mnr"},
+    {"loss", 'l', "mnr|bce|ce|mse", .choice = &loss,
+     .help = "multiple negatives ranking, binary cross entropy, cross entropy, mean squared error; default: bce if the "
+             "third column is a number, ce if it has few different words, otherwise mnr"},
     {"scale", 0, "N", .number = &scale, .min = 1e-6, .max = 1e6, .help = "mnr: factor of scores, 1 / temperature"},
     {"negatives", 0, "N", .integer = &negatives, .min = 1, .max = 1 << 20,
      .help = "mnr: documents of other rows of the batch that a query is paired with"},
@@ -346,7 +347,7 @@ const cli_command cli_train_rerank = {
     .summary = "train a cross-encoder or text classifier on pairs, scores or labels",
     .details = "Trains with AdamW, from a text classifier or from an encoder, which gets a new\n"
                "classifier. The loss follows from the columns of --pairs, or is chosen by --loss:\n\n"
-               "  text, text, score  bce: binary cross entropy, of scores from 0 to --highest\n"
+               "  text, text, score  bce: binary cross entropy, 0 to --highest\n"
                "                     mse: squared error, of scores of a teacher\n"
                "  text, text, label  ce: cross entropy; with --loss ce also: text, label\n"
                "  text, text         mnr: multiple negatives ranking; documents of other\n"
