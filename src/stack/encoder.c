@@ -1,8 +1,7 @@
 /* Text encoders: opening, applying and writing what an architecture has made. */
 #include "stack/encoder.h"
-#include "io/file.h"
 
-#include <stdio.h>
+#include <string.h>
 
 const att_model_kind *const att_encoder_kinds[] = {
     &att_bert.kind,       &att_roberta.kind,    &att_distilbert.kind,  &att_mpnet.kind,
@@ -205,32 +204,36 @@ att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids
 
 /* ---- write */
 
-/* The name in the file of a tensor of the class, with the prefix of the kind or without; NULL: it has none. */
-static const char *name_in(const att_safetensors *file, const char *prefix, const char *name,
-                           char longer[ATT_CHECKPOINT_NAME])
+/* The tensor of the class with this name in the file, or with the prefix of the kind before it; -1: there is none. */
+static int64_t find_tensor(const att_checkpoint *file, const char *prefix, const char *name)
 {
-    snprintf(longer, ATT_CHECKPOINT_NAME, "%s%s", prefix, name);
-    return att_safetensors_find(file, name) >= 0 ? name : att_safetensors_find(file, longer) >= 0 ? longer : NULL;
+    const size_t n = strlen(prefix);
+    int64_t i = 0;
+    while (i < file->count) {
+        const char *is = file->entry[i].name;
+        if (!strcmp(is, name) || (!strncmp(is, prefix, n) && !strcmp(is + n, name)))
+            return i;
+        i++;
+    }
+    return -1;
 }
 
 att_status att_encoder_write_weights(const att_encoder *m, const char *from, const char *folder, att_dtype dtype)
 {
     const att_encoder_architecture *a = att_encoder_architecture_of(m);
-    char path[ATT_MAX_PATH], longer[ATT_CHECKPOINT_NAME];
-    att_safetensors *file = NULL;
+    att_checkpoint *file = NULL;
     const char *name[ATT_ENCODER_BESIDE];
     att_tensor beside[ATT_ENCODER_BESIDE];
     int64_t n = 0;
-    att_status s = att_join_path(m->model.ctx, from, "model.safetensors", path);
-    s = s ? s : att_safetensors_open(m->model.ctx, path, &file);
+    att_status s = a->beside[0] ? att_checkpoint_open(m->model.ctx, from, NULL, "", &file) : ATT_OK;
     for (int i = 0; !s && i < ATT_ENCODER_BESIDE && a->beside[i]; i++) {
-        const char *found = name_in(file, a->kind.prefix, a->beside[i], longer);
-        if (found) {
+        const int64_t found = find_tensor(file, a->kind.prefix, a->beside[i]);
+        if (found >= 0) {
             name[n] = a->beside[i];
-            s = att_safetensors_get(file, found, &beside[n++]);
+            s = att_checkpoint_get(file, found, &beside[n++]);
         }
     }
     s = s ? s : att_model_write(&m->model, folder, dtype, a->in_file, n, name, beside);
-    att_safetensors_free(file);
+    att_checkpoint_close(file);
     return s;
 }

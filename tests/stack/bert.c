@@ -3,6 +3,7 @@
 #include "fixtures/context.h"
 #include "fixtures/tiny_bert.h"
 #include "attend_encoder.h"
+#include "stack/encoder.h"
 
 #include <math.h>
 
@@ -277,6 +278,69 @@ static void a_folder_with_other_weights_says_how_to_convert_them(void **state)
     folder_remove(&f);
 }
 
+/* Moves the weights into two files, of which the second has those of a pooler, too. */
+static void split_weights(const test_folder *f)
+{
+    enum { MAX = 64 };
+    static const char *const files[] = {"1.safetensors", "2.safetensors"};
+    static float pooler[TINY_HIDDEN * TINY_HIDDEN];
+    char path[256];
+    const char *name[MAX];
+    att_tensor value[MAX];
+    att_safetensors *all;
+    snprintf(path, sizeof path, "%s/model.safetensors", f->path);
+    assert_int_equal(att_safetensors_open(ctx, path, &all), ATT_OK);
+    int64_t n = att_safetensors_count(all);
+    assert_in_range(n, 2, MAX - 2);
+    for (int64_t i = 0; i < n; i++) {
+        name[i] = att_safetensors_name(all, i);
+        assert_int_equal(att_safetensors_get(all, name[i], &value[i]), ATT_OK);
+    }
+    for (int i = 0; i < TINY_HIDDEN * TINY_HIDDEN; i++)
+        pooler[i] = (float)i;
+    name[n] = "bert.pooler.dense.weight";
+    att_wrap(&value[n++], pooler, ATT_F32, ATT_DIMS(TINY_HIDDEN, TINY_HIDDEN), NULL);
+    FILE *index = folder_open(f, "model.safetensors.index.json");
+    for (int64_t i = 0; i < n; i++)
+        fprintf(index, "%s\"%s\": \"%s\"", i ? ", " : "{\"weight_map\": {", name[i], files[i >= n / 2]);
+    fprintf(index, "}}");
+    assert_int_equal(fclose(index), 0);
+    for (int i = 0; i < 2; i++) {
+        const int64_t first = i ? n / 2 : 0;
+        snprintf(path, sizeof path, "%s/%s", f->path, files[i]);
+        assert_int_equal(att_safetensors_write(ctx, path, i ? n - first : n / 2, name + first, value + first, NULL),
+                         ATT_OK);
+    }
+    att_safetensors_free(all);
+    tiny_delete(f, "model.safetensors");
+}
+
+static void a_model_in_several_files_is_written_to_one_with_its_pooler(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_bert(), written = tiny_bert();
+    float before[TOKENS * TINY_HIDDEN], after[TOKENS * TINY_HIDDEN];
+    char path[256];
+    att_encoder *m;
+    att_safetensors *file;
+    att_tensor pooler;
+    apply_folder(&f, before);
+    split_weights(&f);
+    tiny_delete(&written, "model.safetensors");
+    if (att_encoder_open_for_training(ctx, f.path, NULL, &m) || att_encoder_write_weights(m, f.path, written.path, 0))
+        fail_msg("%s", att_error(ctx));
+    att_encoder_free(m);
+    apply_folder(&written, after);
+    assert_memory_equal(before, after, sizeof before);
+    snprintf(path, sizeof path, "%s/model.safetensors", written.path);
+    assert_int_equal(att_safetensors_open(ctx, path, &file), ATT_OK);
+    assert_int_equal(att_safetensors_get(file, "pooler.dense.weight", &pooler), ATT_OK);
+    assert_true(((const float *)pooler.data)[TINY_HIDDEN + 1] == TINY_HIDDEN + 1);
+    att_safetensors_free(file);
+    folder_remove(&f);
+    folder_remove(&written);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +354,7 @@ int main(void)
         cmocka_unit_test(files_that_are_damaged_or_missing_are_named),
         cmocka_unit_test(tensors_that_do_not_fit_are_named),
         cmocka_unit_test(a_folder_with_other_weights_says_how_to_convert_them),
+        cmocka_unit_test(a_model_in_several_files_is_written_to_one_with_its_pooler),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
