@@ -138,8 +138,8 @@ static att_status write_weights(const att_text_classifier *m, const char *folder
 att_status att_text_classifier_write(const att_text_classifier *m, const char *folder, att_dtype dtype)
 {
     static const char *const of_tokenizer[] = {
-        "tokenizer.json", "tokenizer_config.json",   "vocab.txt",         "vocab.json",
-        "merges.txt",     "special_tokens_map.json", "added_tokens.json", NULL};
+        "tokenizer.json",          "tokenizer_config.json",   "vocab.txt",         "vocab.json", "merges.txt",
+        "sentencepiece.bpe.model", "special_tokens_map.json", "added_tokens.json", NULL};
     static const char *const of_cross_encoder[] = {"modules.json", "sentence_bert_config.json", NULL};
     if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
         return ATT_ERR_ARGUMENT;

@@ -5,6 +5,8 @@
 #include "fixtures/context.h"
 #include "fixtures/folder.h"
 #include "attend_text_classifier.h"
+#include "io/atomic_write.h"
+#include "io/file.h"
 
 #include <jansson.h>
 
@@ -154,6 +156,31 @@ static void classifiers_are_written_as_they_are(void **state)
     folder_remove(&out);
 }
 
+/* XLM-R's tokenizer may be in sentencepiece.bpe.model alone. */
+static void a_classifier_is_written_with_all_files_of_tokenizers(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+                                        NULL};
+    static const char *const more[] = {"sentencepiece.bpe.model", "special_tokens_map.json", "vocab.txt"};
+    const test_folder f = folder_new(), out = folder_new();
+    att_text_classifier *m;
+    char path[300];
+    assert_int_equal(att_copy_files(ctx, FOLDERS "xlm_roberta", f.path, files, 3), ATT_OK);
+    for (int i = 0; i < 3; i++)
+        folder_write(&f, more[i], "{}");
+    if (att_text_classifier_open_for_training(ctx, f.path, NULL, &m) || att_text_classifier_write(m, out.path, ATT_F32))
+        fail_msg("%s", att_error(ctx));
+    att_text_classifier_free(m);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", out.path, more[i]);
+        if (!att_is_file(path))
+            fail_msg("%s was not written", path);
+    }
+    folder_remove(&f);
+    folder_remove(&out);
+}
+
 static int print_errors(int n, char **folders)
 {
     open_context(NULL);
@@ -169,6 +196,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classifiers_have_the_ids_and_scores_of_transformers),
         cmocka_unit_test(classifiers_are_written_as_they_are),
+        cmocka_unit_test(a_classifier_is_written_with_all_files_of_tokenizers),
     };
     return argc > 1 ? print_errors(argc - 1, argv + 1) : cmocka_run_group_tests(tests, open_context, close_context);
 }
