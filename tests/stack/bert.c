@@ -278,7 +278,7 @@ static void a_folder_with_other_weights_says_how_to_convert_them(void **state)
     folder_remove(&f);
 }
 
-/* Moves the weights into two files, of which the second has those of a pooler, too. */
+/* Moves the weights into two files; the second one has those of a pooler, too. */
 static void split_weights(const test_folder *f)
 {
     enum { MAX = 64 };
