@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { RANDOM_CAPTIONS = 3 }; /* the last word of counters; those below are of image_batches.c */
+enum { RANDOM_CAPTIONS = 3 }; /* the last word of counters of random numbers; image_batches.c has the smaller ones */
 
 struct att_caption_batches {
     att_ctx *ctx;
@@ -15,7 +15,7 @@ struct att_caption_batches {
     int64_t *first;     /* [images + 1]: captions of an image */
     int64_t *begin;     /* [captions + 1]: words of a caption, and <end> */
     int32_t *ids;       /* [begin[captions]] */
-    int32_t *position;  /* [words]: which of the predicted words it is; -1: none */
+    int32_t *position;  /* [words]: the number of the word among the predicted words; -1: not among them */
     int32_t *candidate; /* [info.max_captions]: captions of an image, for a choice */
     /* of the last batch */
     int64_t *of_image, *offsets;
@@ -26,7 +26,7 @@ struct att_caption_batches {
 
 /* ---- all captions as numbers */
 
-/* Counts how many words each caption has. */
+/* Counts the words of each caption. */
 static att_status count(att_caption_batches *b)
 {
     const att_caption_source *s = &b->source;
@@ -171,7 +171,7 @@ uint64_t att_caption_batches_sum(const att_caption_batches *b) { return b->sum; 
 
 /* ---- a batch */
 
-/* Chooses captions of an image: the first n of a random order, in that order. */
+/* Chooses n captions of an image: the first ones of a random order, in that order. */
 static void choose(const att_caption_batches *b, int64_t epoch, uint32_t image, int64_t n)
 {
     const int64_t all = b->first[image + 1] - b->first[image];
@@ -195,7 +195,7 @@ static void mark_present(const att_caption_batches *b, uint32_t image, float *pr
             present[b->position[b->ids[i]]] = 1;
 }
 
-/* Adds a caption to the batch, whose number there is k. */
+/* Adds a caption to the batch as number k. */
 static void add(const att_caption_batches *b, int64_t caption, int64_t k, int64_t *targets)
 {
     const int32_t *ids = b->ids + b->begin[caption], unknown = att_words_unknown(b->source.words);

@@ -85,7 +85,7 @@ typedef struct grids {
 
 static int64_t values(const att_caption_encoder *e) { return e->input.height * e->input.width * e->input.channels; }
 
-/* Image i of the batch */
+/* Reads image i of the batch. */
 static att_status read_one(void *arg, int i)
 {
     const grids *g = arg;
@@ -109,7 +109,7 @@ static att_status check_finite(const grids *g, int64_t image, const float *x, in
     return ATT_OK;
 }
 
-/* Computes the locations of n images without the tokens before them -> out, f16 [n, locations, hidden] */
+/* Copies the locations of n images, without the tokens before them, to out, f16 [n, locations, hidden]. */
 static att_status copy_locations(const grids *g, const float *tokens, int64_t n, uint16_t *out)
 {
     const att_vit_info *v = &g->e->info;

@@ -14,15 +14,16 @@ typedef struct att_caption_encoder {
 } att_caption_encoder;
 /* Opens the model of a folder. Error: its weights are not in one file, model.safetensors. */
 att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_image_model **out);
-/* Makes an encoder of a model, which must outlive it. */
+/* Makes an encoder from a model, which must outlive it. */
 att_status att_caption_encoder_of(att_ctx *ctx, const att_image_model *model, att_caption_encoder *out);
 /* Copies the model from its folder to TO/encoder. */
 att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char *to);
-/* What that may write to TO, up to NULL */
+/* The files that att_caption_encoder_copy may write to TO, followed by NULL. */
 extern const char *const att_caption_encoder_files[];
 
-/* Computes all grids of n images -> *out, f16 [n, locations, hidden], to be freed. *max_bytes: how much memory they may
- * have, which becomes what is left. progress: in images. Errors: they need more; features that are not finite. */
+/* Computes all grids of n images into *out, f16 [n, locations, hidden], which the caller frees. *max_bytes: the limit
+ * of memory for them, which is reduced by the memory used. progress: in images. Errors: they need more; features are
+ * not finite. */
 att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,
                                    int64_t *max_bytes, att_progress *progress, uint16_t **out);
 

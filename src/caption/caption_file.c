@@ -1,4 +1,4 @@
-/* What a file of captions has: images and captions, checked. */
+/* The contents of a file of captions: images and captions, checked. */
 #include "caption/caption_file.h"
 #include "attend_util.h"
 #include "text/not_utf8.h"
@@ -18,7 +18,7 @@ att_byte_view att_trim(att_byte_view text)
     return text;
 }
 
-/* Names become parts of paths. */
+/* Checks a name, because names become parts of paths. */
 static att_status check_name(const att_where *where, att_byte_view name)
 {
     if (name.bytes > MAX_NAME)

@@ -5,25 +5,26 @@
 #include "io/json_scan.h"
 #include "text/ids.h"
 
-/* What a file has, in its order. */
+/* The contents of a file, in its order. */
 typedef struct att_caption_file {
     att_ctx *ctx;
     const char *format;
     att_ids images;     /* names */
-    att_names captions; /* as typed, without spaces around */
-    int32_t *image;     /* [captions.n]: whose caption it is */
+    att_names captions; /* as in the file, without spaces around */
+    int32_t *image;     /* [captions.n]: the image of each caption */
     size_t room;        /* of image */
     int64_t skipped;    /* malformed lines */
-    att_names bad;      /* the sentence on the first of them, or none */
+    att_names bad;      /* the message about the first of them, or none */
 } att_caption_file;
 
-/* skip: malformed lines that may be left out. Errors: as att_caption_set_open. (caption_file_read.c) */
+/* Reads a file. skip: the number of malformed lines that may be left out. Errors: those of att_caption_set_open.
+ * (caption_file_read.c) */
 att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path, int64_t skip);
 void att_caption_file_free(att_caption_file *f);
 
 /* ---- for the formats */
 
-/* Adds an image, if it is new -> its number. */
+/* Adds an image, if it is new. Sets *image to its number. */
 att_status att_caption_file_add_image(att_caption_file *f, const att_where *where, att_byte_view name, int32_t *image);
 att_status att_caption_file_add(att_caption_file *f, const att_where *where, int32_t image, att_byte_view caption);
 /* Reads COCO's JSON text. (caption_json.c) */

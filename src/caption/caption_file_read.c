@@ -20,7 +20,7 @@ static const char expected[] =
 
 enum { IMAGE, CAPTION, COLUMNS, USUAL = 4 };
 
-/* Names of columns, in the order in which they are searched */
+/* Names of columns, in the order in which they are searched. */
 static const char *const usual[COLUMNS][USUAL] = {
     [IMAGE] = {"image", "image_name", "file_name", "filename"}, [CAPTION] = {"caption", "comment"}};
 
@@ -34,7 +34,7 @@ typedef struct line_format {
     int64_t fields, column[COLUMNS];
 } line_format;
 
-/* Finds the columns of a header, the current record; false: it is none. */
+/* Finds the columns of a header, which is the current record. Returns false if it is not a header. */
 static bool find_columns(line_format *l, const att_table *t)
 {
     l->fields = t->n;
@@ -48,7 +48,7 @@ static bool find_columns(line_format *l, const att_table *t)
     return l->column[IMAGE] >= 0 && l->column[CAPTION] >= 0;
 }
 
-/* Returns where "#K" at the end of a name begins; NULL: there is none. */
+/* Returns the beginning of "#K" at the end of a name; NULL: there is none. */
 static const char *find_number(att_byte_view name)
 {
     const char *hash = memrchr(name.data, '#', name.bytes), *digit = hash;
@@ -57,7 +57,8 @@ static const char *find_number(att_byte_view name)
     return hash && digit > hash + 1 && digit == name.data + name.bytes ? hash : NULL;
 }
 
-/* Splits a record without a header into name and caption: what is before the first tab, and all after it. */
+/* Splits a record, if there is no header, into name and caption: the text before the first tab and the text after
+ * it. */
 static void split_at_tab(const att_table *t, att_byte_view *name, att_byte_view *caption)
 {
     const att_byte_view last = t->field[t->n - 1];
@@ -65,7 +66,7 @@ static void split_at_tab(const att_table *t, att_byte_view *name, att_byte_view 
     *caption = (att_byte_view){t->field[1].data, (size_t)(last.data + last.bytes - t->field[1].data)};
 }
 
-/* Reads the first record: finds the format, and reads a header. */
+/* Finds the format from the first record, and reads a header. */
 static att_status find_format(att_caption_file *f, line_format *l, att_table *t)
 {
     att_byte_view line;
@@ -86,7 +87,7 @@ static att_status find_format(att_caption_file *f, line_format *l, att_table *t)
     return l->has_header ? att_table_read(t) : ATT_OK;
 }
 
-/* Name and caption of a record after a header. */
+/* Finds name and caption of a record after a header. */
 static att_status split_fields(const line_format *l, const att_table *t, att_byte_view *name, att_byte_view *caption)
 {
     const att_where where = att_table_where(t);
@@ -162,10 +163,10 @@ static att_status read_text(att_ctx *ctx, const char *path, char **text, size_t 
     return e;
 }
 
-/* Does the text begin as JSON's object? */
+/* Returns whether the text begins like a JSON object. */
 static bool is_json(const att_text_lines *l)
 {
-    char first[64] = ""; /* a text to scan ends with a zero byte */
+    char first[64] = ""; /* a text to be scanned ends with a zero byte */
     const ssize_t n = pread(l->file, first, sizeof first - 1, l->offset);
     att_json_scan scan = {first, first + (n > 0 ? n : 0)};
     return att_json_accept(&scan, '{');

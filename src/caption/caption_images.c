@@ -23,7 +23,7 @@ static att_image_source source(const att_caption_images *i, int part)
     return (att_image_source){.images = i, .read = part ? read_validation : read_training};
 }
 
-/* Numbers of a grid */
+/* Returns the number of values of a grid. */
 static int64_t values(const att_caption_images *i)
 {
     const att_captioner_config *c = &i->model->config;
@@ -71,7 +71,7 @@ void att_caption_images_free(att_caption_images *i)
 
 /* ---- grids */
 
-/* Writes the grid of an image, as the k-th of the batch. */
+/* Writes the grid of an image as number k of the batch. */
 static att_status add_grid(att_caption_images *i, int part, int64_t image, int64_t k)
 {
     att_tensor from, to;

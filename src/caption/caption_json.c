@@ -1,4 +1,5 @@
-/* COCO's captions: a JSON text of up to some hundred megabytes, parsed one image and one caption at a time. */
+/* Reads COCO's captions: a JSON text of up to some hundred megabytes, of which one image or caption is parsed at a
+ * time. */
 #include "caption/caption_file.h"
 #include "io/cancelled.h"
 #include "io/settings.h"
@@ -26,7 +27,7 @@ static int by_id(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Reads the whole number at `key`. */
+/* Reads the integer at `key`. */
 static att_status read_id(const att_where *where, const json_t *entry, const char *key, int64_t *id)
 {
     const json_t *value = json_object_get(entry, key);
@@ -76,7 +77,7 @@ static att_status add_caption(coco *c, const att_where *where, const json_t *ent
     return e ? e : att_caption_file_add(c->file, where, found->image, caption);
 }
 
-/* Parses the next item of a list, which must be an object; -> *entry, to be freed by json_decref. */
+/* Parses the next item of a list, which must be an object, into *entry. The caller frees it with json_decref. */
 static att_status parse_entry(const att_where *where, att_json_scan *scan, json_t **entry)
 {
     json_error_t why;

@@ -1,4 +1,4 @@
-/* Captions of images: preprocess, encode each image once, search in batches. */
+/* Makes captions of images: preprocesses and encodes each image once, and searches in batches. */
 #include "caption/caption_model.h"
 #include "attend_util.h"
 #include "io/file.h"
@@ -19,7 +19,7 @@ enum {
 
 static const char encoder_folder[] = "encoder";
 
-/* Has a vision Transformer the locations and features of the captioner? */
+/* Checks that a vision Transformer has the locations and features of the captioner. */
 static att_status check_encoder(const att_caption_model *m, const char *folder)
 {
     const att_captioner_config *c = &m->captioner->config;
@@ -243,7 +243,7 @@ att_image_run att_caption_grid_run(const att_caption_model *m)
                            .user = m};
 }
 
-/* Computes the grids of images [n] -> out [n, locations, features] */
+/* Computes the grids of images [n] into out [n, locations, features]. */
 static att_status encode(const att_caption_model *m, int64_t n, const att_image *images, att_progress *p, float *out)
 {
     att_image_run r = att_caption_grid_run(m);
@@ -298,7 +298,7 @@ static att_status set_options(const att_caption_model *m, const att_caption_opti
                           search->length_penalty);
 }
 
-/* Takes over what was found. */
+/* Writes the caption that the search has found. */
 static att_status write_caption(const att_caption_model *m, const att_search *search, att_finished *f,
                                 att_image_caption *out)
 {
@@ -318,7 +318,7 @@ static att_status write_caption(const att_caption_model *m, const att_search *se
     return ATT_OK;
 }
 
-/* Images [n] -> out [n][n_best]; scratch: grids and found, of as many */
+/* Writes captions of images [n] to out [n][n_best]. grids and found are scratch memory of the same size. */
 static att_status caption_batch(const att_caption_model *m, const att_search *search, int64_t n,
                                 const att_image *images, float *grids, att_finished *found, att_image_caption *out)
 {

@@ -1,4 +1,5 @@
-/* How probable captions are, given images: in teacher forcing, many captions of an image together. */
+/* Computes how probable captions are, given images. The captions are the decoder's input (teacher forcing); many
+ * captions of an image are processed together. */
 #include "attend_util.h"
 #include "io/check_texts.h"
 #include "caption/caption_model.h"
@@ -10,10 +11,10 @@
 
 enum {
     GRIDS = 32,            /* images encoded at once */
-    BATCH_LOGITS = 1 << 22 /* of the words computed together */
+    BATCH_LOGITS = 1 << 22 /* logits of the words that are computed together */
 };
 
-/* Captions as ids */
+/* Captions as ids. */
 typedef struct texts {
     const att_caption_model *m;
     int64_t n;
@@ -22,7 +23,7 @@ typedef struct texts {
     att_bytes plain;  /* scratch */
 } texts;
 
-/* Ids of a caption with its end -> words [room]; their number */
+/* Writes the ids of a caption with its end to words [room]. Returns their number. */
 static int64_t encode(texts *x, const char *caption, int32_t *words, int64_t room)
 {
     x->plain.count = 0;
@@ -55,8 +56,8 @@ static void texts_free(texts *x)
     att_bytes_free(&x->plain);
 }
 
-/* Returns the log probability of a word: its logit minus the log-sum-exp of all, which is the largest logit minus the
- * logarithm of that one's probability. */
+/* Returns the log probability of a word: its logit minus the log-sum-exp of all logits. The log-sum-exp is the largest
+ * logit minus the logarithm of its probability. */
 static double log_probability(const float *logits, const float *probability, int64_t n, int32_t word)
 {
     int64_t best = 0;
@@ -85,7 +86,7 @@ static void sum_caption(void *arg, int i)
     }
 }
 
-/* Captions first .. last - 1 of one image -> out [last - first] */
+/* Scores captions first to last - 1 of one image: out [last - first]. */
 static att_status score_part(att_tape *t, const texts *x, const att_tensor *grid, int64_t first, int64_t last,
                              double *out)
 {
@@ -111,7 +112,7 @@ static att_status score_part(att_tape *t, const texts *x, const att_tensor *grid
     return s;
 }
 
-/* Scores all captions of one image -> out [x->n] */
+/* Scores all captions of one image: out [x->n]. */
 static att_status score_image(att_tape *t, const texts *x, float *grid, double *out)
 {
     const att_captioner_config *c = &x->m->captioner->config;

@@ -1,4 +1,4 @@
-/* Sets of captioned images: a file of captions, a folder of images, a list of names. */
+/* Makes sets of captioned images from a file of captions, a folder of images and a list of names. */
 #include "caption/caption_file.h"
 #include "vision/image_set.h"
 #include "io/cancelled.h"
@@ -17,20 +17,20 @@ struct att_caption_set {
     att_caption_set_info info;
     att_names paths;      /* of images */
     att_names captions;   /* of all images, one image after another */
-    int64_t *offsets;     /* [images + 1]: where an image's captions begin */
+    int64_t *offsets;     /* [images + 1]: the first caption of each image */
     att_names info_texts; /* texts of info */
 };
 
-/* A set that is being made. */
+/* A set under construction. */
 typedef struct building {
     att_caption_set *set;
     att_caption_set_options options;
     const char *path; /* of the captions */
     att_caption_file file;
     int64_t *words;       /* [captions of the file]: of each; 0: empty */
-    int64_t *first;       /* [images of the file + 1]: where an image's captions are in order */
-    int32_t *order;       /* [captions of the file]: captions by image; in an image, by their order in the file */
-    int32_t *chosen;      /* [images of the file]: those of the set, in its order; as many as images */
+    int64_t *first;       /* [images of the file + 1]: the index in `order` of each image's first caption */
+    int32_t *order;       /* [captions of the file]: captions by image; those of an image in the order of the file */
+    int32_t *chosen;      /* [images of the file]: the images of the set, in its order; the first `images` are used */
     int64_t images;       /* of the set */
     att_bytes normalized; /* scratch */
 } building;
@@ -52,7 +52,7 @@ static att_status count_words(building *b)
     return b->normalized.status;
 }
 
-/* Counting sort of captions with words. */
+/* Sorts captions that have words by image: a counting sort. */
 static void sort_by_image(building *b)
 {
     const int64_t n = (int64_t)b->file.captions.n, images = att_ids_count(&b->file.images);
@@ -60,7 +60,7 @@ static void sort_by_image(building *b)
         b->first[b->file.image[i] + 1] += b->words[i] > 0;
     for (int64_t i = 0; i < images; i++)
         b->first[i + 1] += b->first[i];
-    for (int64_t i = n; i-- > 0;) /* from the end: first[image + 1] moves down to where the image's captions begin */
+    for (int64_t i = n; i-- > 0;) /* from the end: first[image + 1] moves down to the image's first caption */
         if (b->words[i] > 0)
             b->order[--b->first[b->file.image[i] + 1]] = (int32_t)i;
     for (int64_t i = 0; i < images; i++)
@@ -72,7 +72,7 @@ static int64_t captions_of(const building *b, int64_t image) { return b->first[i
 
 /* ---- which images */
 
-/* Does the image exist, or need not? */
+/* Sets *found: whether the image exists or need not exist. */
 static att_status find_image(const building *b, int64_t image, bool *found)
 {
     char path[ATT_MAX_PATH];
@@ -280,7 +280,7 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     return e;
 }
 
-/* Appends image i of s, with its captions, to `to`, which has room for it. */
+/* Appends image i of s with its captions to `to`, which has room for it. */
 static att_status append(const att_caption_set *s, int64_t i, att_caption_set *to)
 {
     att_status e = att_names_add(&to->paths, att_names_at(&s->paths, i));
@@ -300,7 +300,7 @@ att_status att_caption_set_leave_out(att_caption_set *s, const bool *out)
     if (e || n == s->info.images)
         return e;
     att_caption_set rest = {.ctx = s->ctx, .info = s->info, .paths.text.ctx = s->ctx, .captions.text.ctx = s->ctx};
-    rest.info.images = rest.info.max_captions = 0; /* max_words stays: an upper bound */
+    rest.info.images = rest.info.max_captions = 0; /* max_words is kept, as an upper bound */
     rest.offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *rest.offsets);
     e = rest.offsets ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < s->info.images; i++)

@@ -1,4 +1,4 @@
-/* What opens captioners. */
+/* Opens captioners. */
 #include "caption/caption_model.h"
 #include "model/subject.h"
 

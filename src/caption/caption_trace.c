@@ -1,9 +1,9 @@
-/* Traces of captions: the words of one are decoded in one pass. */
+/* Traces captions. The words of a caption are decoded in one pass. */
 #include "caption/caption_model.h"
 #include "vision/image_trace.h"
 #include "vision/vit.h"
 
-/* Words and offsets stay until the model has been applied. */
+/* The words of a caption, as the decoder's input. Words and offsets must be valid until the model has been applied. */
 typedef struct forced {
     att_traced_image image;
     const att_captioner *captioner;
@@ -23,7 +23,7 @@ static att_var *apply(const void *self, att_tape *t)
     return att_captioner_states(t, f->captioner, grid, &f->batch, NULL);
 }
 
-/* Applies recurrent decoders. */
+/* Applies the model with a recurrent decoder. */
 static att_var *apply_all(const void *self, att_tape *t) { return output(self, t, apply(self, t)); }
 
 static att_status check(const att_caption_model *m, const int32_t *words, int64_t n)
@@ -42,7 +42,7 @@ static att_status check(const att_caption_model *m, const int32_t *words, int64_
     return ATT_OK;
 }
 
-/* Describes the tokens of both sides and the layers; a CNN as encoder has no attention. */
+/* Describes the tokens of both sides and the layers. An encoder that is a CNN has no attention. */
 static void describe(const att_caption_model *m, const int32_t *words, int64_t n, att_trace_pass *pass)
 {
     const att_captioner_config *c = &m->captioner->config;

@@ -1,5 +1,5 @@
-/* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): mean cross entropy per word, after epochs in which the
- * encoder alone is trained, by word prediction. */
+/* Trains a captioner (Vinyals et al. 2015; Xu et al. 2015) by the mean cross entropy per word. In the first epochs only
+ * the encoder is trained, by word prediction. */
 #include "caption/caption_training.h"
 #include "caption/caption_validation.h"
 #include "model/checksum.h"
@@ -42,7 +42,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     e = e ? e : att_image_order_make(ctx, t->set.images, o->batch, t->base.common.seed, &t->order);
     if (!e && o->encoder && !resume)
         e = att_caption_encoder_copy(ctx, o->encoder, folder);
-    o->settings = o->encoder = NULL; /* the caller's, not used any more */
+    o->settings = o->encoder = NULL; /* they belong to the caller and are not used any more */
     return e;
 }
 
@@ -79,7 +79,7 @@ static att_var *word_prediction_loss(const att_caption_training *t, att_tape *ta
                                     ATT_OPTIONS(att_binary_cross_entropy_options, .sum = sum));
 }
 
-/* Returns how the rows of a batch are coupled by a new network of convolutions, or by the caller's. */
+/* Returns how a CNN, a new one or the caller's, couples the rows of a batch. */
 static const att_training_coupling *coupling(const void *self)
 {
     static const att_training_coupling norm = {
@@ -97,15 +97,15 @@ static int64_t rows(const void *self, int64_t batch)
     return att_image_order_batch(&((const att_caption_training *)self)->order, batch, 0, 0).n;
 }
 
-/* Word prediction, unless it is learned beside the words */
+/* Returns whether a parameter is idle: those of word prediction are, unless it is learned together with the words. */
 static bool idle(const void *self, const char *name)
 {
     return !(((const att_caption_training *)self)->options.presence_weight > 0) &&
            !strncmp(name, "presence.", strlen("presence."));
 }
 
-/* Computes the mean over words, times their number. What is added to it is a mean over captions, or images, of the
- * whole batch, times the words of the whole batch: rows have their share of it. */
+/* Computes the mean over words, times their number. The terms that are added to it are means over captions or images of
+ * the whole batch, times the words of the whole batch; each part of the batch adds its share. */
 static att_var *words_loss(att_caption_training *t, att_tape *tape, att_var *grids, const att_training_rows *rows,
                            att_caption_examples *e, const att_caption_examples *all)
 {
@@ -144,7 +144,7 @@ static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, 
     return words_loss(t, tape, grids, rows, &e, &all);
 }
 
-/* Scales the learning rate: the decoder begins to be trained long after the schedule has warmed up, so it warms up
+/* Scales the learning rate. The decoder's training begins long after the schedule has warmed up, so the rate warms up
  * again. */
 static double rate(const void *self, int64_t step, double rate)
 {
@@ -157,7 +157,8 @@ static double rate(const void *self, int64_t step, double rate)
 
 static void settings(const void *self, att_fields *fields)
 {
-    att_caption_training *t = (att_caption_training *)(uintptr_t)self; /* a checkpoint's steps are loaded to it */
+    att_caption_training *t = (att_caption_training *)(uintptr_t)self; /* written to: a checkpoint's steps are loaded
+                                                                        * into it */
     const att_caption_training_options *o = &t->options;
     if (o->presence_epochs)
         att_fields_add(fields, "presence_steps", ATT_FIELD_INT, &t->word_prediction_steps)->optional = true;
@@ -196,7 +197,7 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
 
 /* ---- validation */
 
-/* Adds up the losses of a batch of images from `first` on. words or presence NULL: it is not computed. */
+/* Adds up the losses of a batch of images from `first` on. words or presence NULL: this loss is not computed. */
 static att_status validate_batch(att_caption_training *t, att_tape *tape, int64_t first, uint32_t *images,
                                  double *words, double *presence, int64_t *targets)
 {
@@ -240,7 +241,7 @@ static att_status validate_all(att_caption_training *t, double *words, double *p
 
 static att_status validate(const void *self, double *loss)
 {
-    att_caption_training *t = (att_caption_training *)(uintptr_t)self; /* its scratch memory */
+    att_caption_training *t = (att_caption_training *)(uintptr_t)self; /* written to: its scratch memory */
     if (!t->valid)
         return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                         "the training has nothing to validate by: options.valid was NULL");

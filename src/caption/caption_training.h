@@ -1,4 +1,4 @@
-/* The training of a captioner, internal: caption_training.c, caption_training_model.c. */
+/* Declarations that caption_training.c and caption_training_model.c share. */
 #ifndef ATT_CAPTION_CAPTION_TRAINING_H
 #define ATT_CAPTION_CAPTION_TRAINING_H
 
@@ -15,16 +15,16 @@ typedef struct att_caption_training {
     att_caption_batches *captions, *valid;
     att_caption_images images;
     att_image_order order;
-    int64_t word_prediction_steps; /* the first steps, which train word prediction alone */
-    uint64_t start;                /* a checksum of the settings; the weights follow from them and the seed */
+    int64_t word_prediction_steps; /* the number of the first steps, which train only word prediction */
+    uint64_t start;                /* a checksum of the settings; the initial weights follow from them and the seed */
 } att_caption_training;
 
-/* The kind's configure. */
+/* Configures a training. `configure` of the kind. */
 att_status att_caption_training_configure(void *self);
-/* Makes the model, unless it is the caller's: its words follow from the captions; and the input or the encoder of
+/* Makes the model, unless it is the caller's, with the words of the captions; then makes the input or the encoder of
  * images. */
 att_status att_caption_training_model(att_caption_training *t);
-/* Returns the number of the first steps that train word prediction alone: that of a checkpoint may be any. */
+/* Returns the number of the first steps that train only word prediction. A checkpoint may state any number. */
 int64_t att_caption_word_prediction_steps(const att_caption_training *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* The options of a captioner's training, and the model that it begins with: words, settings, encoder. */
+/* Checks the options of a captioner's training, and makes its initial model: words, settings, encoder. */
 #include "caption/caption_training.h"
 #include "util/util.h"
 
@@ -108,8 +108,8 @@ static att_status make_words(att_caption_training *t)
 
 /* ---- the model */
 
-/* Sets what follows from the captions or the encoder; settings that differ are refused. Numbers are real,
- * as att_settings_parse makes them. */
+/* Sets a setting that follows from the captions or the encoder. A setting that differs is refused. Numbers are real, as
+ * att_settings_parse makes them. */
 static att_status imply(const att_caption_training *t, json_t *root, const char *key, json_t *value, const char *of)
 {
     const json_t *given = json_object_get(root, key);
@@ -188,7 +188,7 @@ static att_status make_captioner(att_caption_training *t)
     return e;
 }
 
-/* Makes the preprocessing of a new network of convolutions. */
+/* Makes the preprocessing for a new CNN. */
 static att_status make_input(att_caption_training *t)
 {
     att_caption_model *m = t->model;
@@ -202,7 +202,7 @@ static att_status make_input(att_caption_training *t)
     return e;
 }
 
-/* Makes the input of the model's encoder, as the training's images have it. */
+/* Makes the encoder's input from the training's images. */
 static att_status set_encoder(att_caption_training *t)
 {
     att_caption_encoder *v = &t->images.encoder;

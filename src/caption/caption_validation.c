@@ -7,7 +7,8 @@
 
 enum { MAX_WORDS = 50 };
 
-/* Appends the captions of images first to first + n - 1. found [n]: without ids before and after */
+/* Appends the captions of images first to first + n - 1. found [n]: scratch memory, whose ids are NULL before and
+ * after. */
 static att_status caption_batch(att_caption_images *i, const att_words *w, att_tape *t, int64_t first, int64_t n,
                                 att_finished *found, att_names *captions)
 {

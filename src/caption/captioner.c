@@ -1,5 +1,6 @@
-/* x = encoder(image), a grid of vectors; h = tanh(x W + b), the source of the decoder: each location is a row. A
- * recurrent decoder begins with the mean of all locations, which without attention is all that it gets. */
+/* The model: x = encoder(image), a grid of vectors; h = tanh(x W + b), the source of the decoder, with a row for each
+ * location. A recurrent decoder begins with the mean of all locations, which is its only source if it has no
+ * attention. */
 #include "caption/captioner.h"
 #include "io/atomic_write.h"
 #include "util/shape.h"
@@ -125,7 +126,7 @@ att_var *att_captioner_encode(att_tape *t, const att_captioner *m, att_var *imag
     return att_scope_end(t, s, att_reshape(t, x, 2, (const int64_t[]){-1, c->features}));
 }
 
-/* Computes the mean of the locations of each image: [n * locations, any] -> [n, any] */
+/* Returns the mean of the locations of each image, [n, any], of x [n * locations, any]. */
 static att_var *mean(att_tape *t, const att_captioner *m, att_var *x, int64_t n)
 {
     return att_mean(t, att_reshape(t, x, 3, (const int64_t[]){n, locations(m), -1}), 1);
@@ -140,7 +141,7 @@ att_var *att_captioner_predict_words(att_tape *t, const att_captioner *m, att_va
 
 /* ---- sources of the decoder */
 
-/* [n + 1]: rows of each image, to be freed; NULL: error set */
+/* Returns the offsets [n + 1] of each image's rows, which the caller frees; NULL: error set. */
 static int64_t *offsets_of(const att_captioner *m, int64_t n)
 {
     int64_t *offsets = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *offsets);
@@ -149,7 +150,7 @@ static int64_t *offsets_of(const att_captioner *m, int64_t n)
     return offsets;
 }
 
-/* h: the projected grids */
+/* Makes the decoder's source of h, the projected grids. */
 static att_decoder_memory recurrent_source(att_tape *t, const att_captioner *m, att_var *h, const int64_t *offsets,
                                            int64_t n)
 {
@@ -167,9 +168,9 @@ static att_var *project(att_tape *t, const att_captioner *m, att_var *grids)
 
 /* ---- training */
 
-enum { OF_GRID = 1 }; /* dropout layers; those of the decoders are others */
+enum { OF_GRID = 1 }; /* dropout layers; the decoders have other numbers */
 
-/* Dropout of locations: an image has the id of its first caption. */
+/* Applies dropout to locations. An image has the id of its first caption. */
 static att_var *drop_locations(att_tape *t, const att_captioner *m, const att_caption_batch *b, const int64_t *offsets,
                                att_var *h)
 {
@@ -197,11 +198,11 @@ static void shift(const att_captioner *m, const att_caption_batch *b, int32_t *i
 
 typedef struct forced {
     const att_caption_batch *b;
-    int64_t *offsets, *words_of; /* [images + 1]: locations, and words, of each image */
+    int64_t *offsets, *words_of; /* [images + 1]: offsets of the locations, and of the words, of each image */
     int32_t *inputs;             /* [words]: of the decoder */
 } forced;
 
-/* Computes the input of the output layer, [words, any]; h: the projected grids. */
+/* Returns the input of the output layer, [words, any]. h: the projected grids. */
 static att_var *decode(att_tape *t, const att_captioner *m, att_var *h, const forced *f, att_var **weights)
 {
     const att_caption_batch *b = f->b;
@@ -260,7 +261,7 @@ att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grid
     return att_captioner_output(t, m, att_captioner_states(t, m, grids, b, NULL));
 }
 
-/* Mean over captions of sum_i (1 - sum_t alpha_ti)^2 */
+/* Computes the mean over captions of sum_i (1 - sum_t alpha_ti)^2. */
 static att_var *spread(att_tape *t, const att_captioner *m, att_var *weights, const att_caption_batch *b)
 {
     static const float one = 1;
@@ -330,7 +331,7 @@ att_status att_captioner_start(const att_captioner *m, const float *grids, int64
 
 /* ---- opening */
 
-/* Applies the model to a caption of one word, of a black image or a grid of zeros. */
+/* Prepares the model: applies it to a caption of one word, of a black image or a grid of zeros. */
 static att_var *prepare(att_tape *t, const void *model)
 {
     static const int64_t ends[] = {0, 1};

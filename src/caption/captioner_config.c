@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Upper limits; larger sizes indicate a damaged file. */
+/* Upper limits. Larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 64, MAX_POSITIONS = 1 << 16, MAX_WORDS = 1 << 24 };
 /* Limits of additive attention: to return its weights it has an identity matrix [locations, locations] beside the
  * features, and an attention plan has at most MAX_VALUES features of values. */

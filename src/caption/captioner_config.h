@@ -1,11 +1,11 @@
-/* config.json of "attend-captioner", read strictly, and written. */
+/* Reads config.json of "attend-captioner" strictly, and writes it. */
 #ifndef ATT_CAPTION_CAPTIONER_CONFIG_H
 #define ATT_CAPTION_CAPTIONER_CONFIG_H
 
 #include "io/settings.h"
 #include "caption/image_cnn.h"
 
-/* "model_type" of config.json */
+/* The value of "model_type" in config.json. */
 #define ATT_CAPTIONER_TYPE "attend-captioner"
 
 typedef enum att_captioner_encoder { ATT_CAPTIONER_CNN, ATT_CAPTIONER_VIT } att_captioner_encoder;
@@ -28,11 +28,11 @@ typedef struct att_captioner_config {
     int64_t vocabulary, max_positions, unknown, end; /* ids; `end` is the first input, too */
 } att_captioner_config;
 
-/* "gru", "lstm" or "transformer" */
+/* Returns "gru", "lstm" or "transformer". */
 const char *att_captioner_decoder_name(const att_captioner_config *c);
-/* From settings in the format of config.json. Errors name the file, the setting and its value. */
+/* Reads settings in the format of config.json. Errors name the file, the setting and its value. */
 void att_captioner_config_read(att_settings *s, att_captioner_config *c);
-/* As JSON in the format of config.json; NULL: out of memory. */
+/* Returns the settings as JSON in the format of config.json; NULL: out of memory. */
 json_t *att_captioner_config_json(const att_captioner_config *c);
 
 #endif

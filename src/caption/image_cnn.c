@@ -25,7 +25,7 @@ void att_image_cnn_build(att_image_cnn *m, att_nn_params *p, int64_t in, const i
         }
 }
 
-/* ReLU(BatchNorm(conv(x))) */
+/* Returns ReLU(BatchNorm(conv(x))). */
 static att_var *convolve(att_tape *t, const att_image_cnn_stage *s, int i, att_var *x, bool training)
 {
     x = att_nn_batch_norm_apply(t, s->norm[i], att_nn_conv_apply(t, s->conv[i], x),

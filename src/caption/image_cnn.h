@@ -1,5 +1,5 @@
-/* A small residual network that makes a grid of vectors of an image (after He et al. 2016). Each stage has half the
- * rows and columns of the one before:
+/* A small residual network that makes a grid of vectors from an image (similar to He et al. 2016). Each stage has half
+ * the rows and columns of the one before:
  *
  * x = pool(ReLU(BatchNorm(conv(x)))), x = x + ReLU(BatchNorm(conv(x)))
  *
@@ -21,10 +21,11 @@ typedef struct att_image_cnn {
     att_image_cnn_stage stage[ATT_IMAGE_CNN_MAX_STAGES];
 } att_image_cnn;
 
-/* Adds its layers: of images with `in` channels, channels [stages] after each stage. */
+/* Adds the network's layers, for images with `in` channels. channels [stages] are the numbers after each stage. */
 void att_image_cnn_build(att_image_cnn *m, att_nn_params *p, int64_t in, const int64_t *channels, int64_t stages);
-/* images [n, height, width, in], both a multiple of 2^stages -> [n, height / 2^stages, width / 2^stages, channels of
- * the last stage]. training: batch norms have the statistics of these images, and move their own. */
+/* Applies the network to images [n, height, width, in], whose height and width are multiples of 2^stages. Returns [n,
+ * height / 2^stages, width / 2^stages, channels of the last stage]. training: batch norms use the statistics of these
+ * images, and update their own. */
 att_var *att_image_cnn_apply(att_tape *t, const att_image_cnn *m, att_var *images, bool training);
 
 #endif

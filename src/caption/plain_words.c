@@ -9,7 +9,7 @@ typedef enum character_kind { DROPPED, WORD, SEPARATOR } character_kind;
 
 static character_kind kind_of(uint32_t c)
 {
-    if (c < 0x80) /* most of them */
+    if (c < 0x80) /* most characters */
         return (c | 0x20) - 'a' < 26u || c - '0' < 10u ? WORD : c <= ' ' || c == 0x7F ? SEPARATOR : DROPPED;
     const char *category = utf8proc_category_string((utf8proc_int32_t)c);
     if (strchr("LMN", category[0]))
@@ -19,7 +19,7 @@ static character_kind kind_of(uint32_t c)
 
 static uint32_t lower_case(uint32_t c)
 {
-    if (c < 0x80) /* a letter or a digit, which has this bit */
+    if (c < 0x80) /* a letter, or a digit, which has this bit already */
         return c | 0x20;
     return (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
 }

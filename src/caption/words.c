@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Articles, conjunctions, prepositions, pronouns, auxiliary verbs. Numbers are not part of them: they can be seen. */
+/* Articles, conjunctions, prepositions, pronouns, auxiliary verbs. Numbers are not among them because they can be seen
+ * in an image. */
 static const char *const function_words[] = {
     "a",      "across",  "an",    "and",   "another", "are",  "around", "as",    "at",      "be",
     "behind", "being",   "by",    "down",  "for",     "from", "has",    "have",  "he",      "her",
@@ -103,7 +104,7 @@ att_status att_words_write(const att_words *w, const char *folder)
     return att_settings_write(w->words.ctx, folder, ATT_WORDS_FILE, root);
 }
 
-/* Is a text one word as att_plain_words makes it? plain: scratch */
+/* Returns whether a text is one word as att_plain_words makes it. plain: scratch memory. */
 static bool is_plain(const char *text, att_bytes *plain)
 {
     const size_t bytes = strlen(text);

@@ -12,12 +12,12 @@ typedef struct att_generation {
     int32_t banned[ATT_MAX_BANNED];
 } att_generation;
 
-/* Reads FOLDER/generation_config.json, or config.json if there is none (older folders), for the model m. out must not
- * move while it is used. Settings are those of the class GenerationConfig; an unsupported one that would change results
- * is an error that names the file, the setting and its value. */
+/* Reads FOLDER/generation_config.json for the model m, or config.json if that file does not exist (older folders). out
+ * must not move while it is used. The settings are those of the class GenerationConfig. An unsupported setting that
+ * would change results is an error that names the file, the setting and its value. */
 att_status att_generation_read(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m,
                                att_generation *out);
-/* Returns the default: greedy search without <pad>; eos is forced at the maximum length. */
+/* Sets *out to the default: greedy search without <pad>, with eos forced at the maximum length. */
 void att_generation_greedy(const att_encoder_decoder_info *m, att_generation *out);
 /* Writes FOLDER/generation_config.json with this beam size; <pad> is never generated, and probabilities are normalized
  * without it, as in training. */

@@ -6,14 +6,14 @@
 
 enum { NO_ROW = -1 };
 
-/* A hypothesis: a row extended by a token. */
+/* One hypothesis: a row extended by a token. */
 typedef struct hypothesis {
     int64_t row;
     int32_t token;
     double log_probability; /* of the whole sequence */
 } hypothesis;
 
-/* The row of the previous step that a row extends, and the token. */
+/* One step back: the row of the previous step that a row extends, and the token. */
 typedef struct back_pointer {
     int64_t row;
     int32_t token;
@@ -37,15 +37,15 @@ typedef struct state {
     int64_t *n_finished;         /* [sentences] */
 } state;
 
-/* Hypotheses of a sentence per step: of 2 beam hypotheses at least `beam` do not end. */
+/* Returns the number of hypotheses of a sentence per step. Of 2 * beam hypotheses at least `beam` do not end. */
 static int64_t width(const att_search *s) { return s->beam == 1 ? 1 : 2 * s->beam; }
 
 /* ---- the best tokens of each row */
 
 static bool may_end(const state *s) { return s->steps + 1 >= s->search->min_tokens; }
 
-/* Inserts h into hypotheses [n], which has `count` entries, sorted by descending probability; stable. Returns the new
- * count. */
+/* Inserts h into hypotheses [n], which has `count` entries sorted by descending probability. The order is stable.
+ * Returns the new count. */
 static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothesis h)
 {
     int64_t at = att_min(count, n);
@@ -57,7 +57,7 @@ static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothes
     return att_min(count + 1, n);
 }
 
-/* Tokens of a sentence's prefix */
+/* Returns the number of tokens of a sentence's prefix. */
 static int64_t prefix_of(const state *s, int64_t sentence)
 {
     const int64_t *offsets = s->search->prefix_offsets;
@@ -107,7 +107,7 @@ static bool must_rank(const state *s)
     return r < s->rows && !must_end(s);
 }
 
-/* Extends each row by its best tokens, or by that of its prefix. A forced token has log probability 0. */
+/* Extends each row by its best tokens, or by the next token of its prefix. A forced token has log probability 0. */
 static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
 {
     const int64_t n = width(s->search);
@@ -172,7 +172,8 @@ static att_status keep_finished(state *s, int64_t sentence, const hypothesis *h)
     return ATT_OK;
 }
 
-/* Is a sentence finished: can no extension of a hypothesis with this log probability be among the best? */
+/* Returns whether a sentence is finished: no extension of a hypothesis with this log probability can be among the
+ * best. */
 static bool is_done(const state *s, int64_t sentence, double log_probability)
 {
     const int64_t beam = s->search->beam;
@@ -185,7 +186,8 @@ static bool is_done(const state *s, int64_t sentence, double log_probability)
 
 /* ---- one step */
 
-/* Selects the next rows of a sentence, whose current rows are [first, last): into next, from index `count`. */
+/* Selects the next rows of a sentence, whose current rows are [first, last), and writes them to `next` from index
+ * `count`. */
 static att_status extend(state *s, int64_t first, int64_t last, int64_t *count)
 {
     const att_search *o = s->search;
@@ -212,7 +214,7 @@ static att_status extend(state *s, int64_t first, int64_t last, int64_t *count)
     return ATT_OK;
 }
 
-/* Processes all sentences; s->next then has the next rows, n in all. */
+/* Extends the rows of all sentences. Then s->next has the next rows, and *n is their number. */
 static att_status extend_all(state *s, int64_t *n)
 {
     att_status e = ATT_OK;

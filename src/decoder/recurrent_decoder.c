@@ -7,7 +7,7 @@
 
 static const att_init xavier = {.size = sizeof xavier, .kind = ATT_INIT_XAVIER_UNIFORM};
 
-/* Is the context an input of the recurrent layers? */
+/* Returns whether the context is an input of the recurrent layers. */
 static bool context_first(const att_recurrent_decoder *d) { return d->config.attention <= ATT_SEQ2SEQ_ADDITIVE; }
 
 static void make_attention(att_recurrent_decoder *d, att_nn_params *p)
@@ -48,7 +48,8 @@ static att_status make_plan(const att_recurrent_decoder *d, int64_t more, att_pl
                         plan);
 }
 
-/* Attention to an identity matrix has its own weights as the result. */
+/* Makes the attention plans. The weights are read with attention whose values are an identity matrix: its results are
+ * its weights. */
 static att_status make_plans(att_recurrent_decoder *d)
 {
     const int64_t locations = d->config.locations;
@@ -155,7 +156,7 @@ att_var *att_recurrent_decoder_embed(att_tape *t, const att_recurrent_decoder *d
     return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, ATT_DECODER_TARGET, x, NULL));
 }
 
-/* c = sum_j softmax(score(query, h_j))_j h_j, [tokens, units], and the weights if they are asked for */
+/* Computes c = sum_j softmax(score(query, h_j))_j h_j, [tokens, units], and the weights if they are requested. */
 static att_var *attend(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,
                        const att_decoder_targets *x, att_var *query)
 {
@@ -199,7 +200,7 @@ att_var *att_recurrent_decoder_decode(att_tape *t, const att_recurrent_decoder *
 
 /* ---- training, with teacher forcing */
 
-/* The rows of each time step. */
+/* The rows of one time step. */
 typedef struct steps {
     const att_decoder_teacher *x;
     int64_t targets, sources;
@@ -211,8 +212,8 @@ typedef struct steps {
     int32_t *source;           /* [tokens]: of each token; allocated together with the next ones */
     int32_t *order;            /* [tokens]: index of each target token in the results of all steps, concatenated */
     int32_t *token;            /* [targets]: target token of each row */
-    int32_t *still, *at;       /* [targets]: of each row, its index in the previous step; of each target, its row */
-    att_var **results;         /* [tokens]: of each step; there are at most as many steps */
+    int32_t *still, *at;       /* [targets]: the index of each row in the previous step; the row of each target */
+    att_var **results;         /* [tokens]: of each step; there are at most `tokens` steps */
     att_var **weights;         /* [tokens]: of each step */
 } steps;
 
@@ -295,7 +296,7 @@ static bool add_row(steps *s, int64_t k, int64_t i, int64_t done, int64_t rows)
     return true;
 }
 
-/* Rows of step i are the targets that have a token there. Returns their number. */
+/* Makes the rows of step i: the targets that have a token i. Returns their number. */
 static int64_t next_step(steps *s, int64_t i, int64_t done)
 {
     int64_t rows = 0;
@@ -308,7 +309,7 @@ static int64_t next_step(steps *s, int64_t i, int64_t done)
     return rows;
 }
 
-/* Step by step, since the query of a token is the state before it. */
+/* Decodes step by step, because the query of a token is the state before it. */
 static att_var *decode_in_steps(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source, steps *s,
                                 att_var *y, att_recurrent_state *state)
 {
@@ -338,7 +339,7 @@ static att_var *decode_in_steps(att_tape *t, const att_recurrent_decoder *d, con
     return att_gather(t, att_concat(t, (int)i, s->results, 0), s->order, done);
 }
 
-/* Computes all tokens at once: tokens of a source are consecutive rows. */
+/* Computes all tokens at once. The tokens of a source are consecutive rows. */
 static att_var *decode_together(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source, steps *s,
                                 att_var *y, att_recurrent_state *state)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Row b belongs to sentence[b]; rows are ordered by sentence. */
+/* The states of rows. Row b belongs to sentence[b]; rows are ordered by sentence. */
 typedef struct row_states {
     int64_t n;
     int64_t *one_each; /* [n + 1]: 0, 1, 2 ... */
@@ -55,7 +55,7 @@ static void rows_set(decoding *s, const row_states *r)
         s->of_source[i + 1] += s->of_source[i];
 }
 
-/* State i of the rows, [n, units]: its data; as a variable. */
+/* Return state i of the rows, [n, units]: its data; a variable. */
 static float *numbers_of(const att_recurrent_decoder *d, const row_states *r, int64_t i)
 {
     return r->numbers + i * r->n * d->config.units;
@@ -87,7 +87,7 @@ static void recall(const att_recurrent_decoder *d, att_tape *t, att_recurrent_st
     }
 }
 
-/* A row for each source, in the initial states */
+/* Begins with a row for each source, in the initial states. */
 static att_status begin(decoding *s)
 {
     const int64_t n = s->source.n;
@@ -113,7 +113,7 @@ static void free_decoding(void *user)
     att_free(ctx, s);
 }
 
-/* Appends ids to the rows; returns the input of the output layer */
+/* Appends ids to the rows. Returns the input of the output layer. */
 static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
     decoding *s = user;

@@ -68,7 +68,7 @@ typedef struct decoding {
     const att_transformer_decoder *decoder;
     int64_t rows, length;
     int64_t rows_per_source; /* rows per sequence in memory */
-    att_cache **memory;      /* [layers] keys and values of the sources, of rows / rows_per_source sequences */
+    att_cache **memory;      /* [layers]: keys and values of the sources, which are rows / rows_per_source sequences */
     att_cache **cache;       /* [layers] keys and values of the rows */
 } decoding;
 
@@ -102,7 +102,7 @@ static att_status project_source(decoding *s, att_tape *t, const att_transformer
     return e;
 }
 
-/* Appends ids to the rows; returns the input of the output layer */
+/* Appends ids to the rows. Returns the input of the output layer. */
 static att_var *advance(void *user, att_tape *t, const int32_t *ids)
 {
     decoding *s = user;
@@ -126,8 +126,8 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     return att_scope_end(t, scope, x);
 }
 
-/* Makes source [n], the memory sequence of each row, that of each group: groups of adjacent rows with the same source,
- * if all have the same size, else single rows. Returns the group size. */
+/* Groups adjacent rows with the same source if all such groups have the same size; otherwise each row is a group.
+ * Replaces source [n], the memory sequence of each row, by that of each group. Returns the group size. */
 static int64_t group_rows(int64_t n, int64_t *source)
 {
     int64_t rows_per_source = 0;

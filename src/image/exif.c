@@ -1,4 +1,4 @@
-/* The one value of EXIF data that changes what an image shows: its orientation. */
+/* Reads the one value of EXIF data that changes what an image shows: its orientation. */
 #include "image/image.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@ typedef struct tiff {
     bool big_endian;
 } tiff;
 
-/* Do n bytes at an offset lie in the data? */
+/* Returns whether n bytes at an offset lie in the data. */
 static bool has(const tiff *t, size_t at, size_t n) { return at <= t->bytes && t->bytes - at >= n; }
 
-/* Returns the number of n bytes at an offset; 0 where the data ends before. */
+/* Returns the number of n bytes at an offset; 0 if the data ends earlier. */
 static uint64_t number(const tiff *t, size_t at, size_t n)
 {
     uint64_t x = 0;
@@ -25,7 +25,7 @@ static uint64_t number(const tiff *t, size_t at, size_t n)
 
 /* ---- values, by their type */
 
-/* Signed ones from 1 to 8 have the bits of unsigned ones. */
+/* Read a number as its type says. Signed integers from 1 to 8 have the bits of unsigned ones. */
 static double whole(const tiff *t, size_t at, size_t n) { return (double)number(t, at, n); }
 
 static double ratio(const tiff *t, size_t at, size_t n)
@@ -44,17 +44,18 @@ static double fraction(const tiff *t, size_t at, size_t n)
     return n == sizeof x ? x : (double)y;
 }
 
-/* Types by number: most writers use 3, SHORT. Bytes and texts (1, 2 and 7) are not numbers to Pillow either. */
+/* Types by number. Most writers use 3, SHORT. Bytes and texts (1, 2 and 7) are not numbers; Pillow ignores them,
+ * too. */
 static const struct {
     size_t bytes;
-    double (*read)(const tiff *t, size_t at, size_t n); /* NULL: no number */
+    double (*read)(const tiff *t, size_t at, size_t n); /* NULL: not a number */
 } types[] = {[1] = {1, NULL},      [2] = {1, NULL},      [3] = {2, whole},  [4] = {4, whole}, [5] = {8, ratio},
              [6] = {1, whole},     [7] = {1, NULL},      [8] = {2, whole},  [9] = {4, whole}, [10] = {8, ratio},
              [11] = {4, fraction}, [12] = {8, fraction}, [13] = {4, whole}, [16] = {8, whole}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* Returns the first number of the entry, whose values are in it if they fit, else at an offset: 1 to 8, else 1. 0:
- * there is none, or the data ends before. */
+/* Returns the first number of the entry if it is from 1 to 8, otherwise 1. Returns 0 if the entry has no number or the
+ * data ends earlier. The values are in the entry if they fit, otherwise at an offset. */
 static int read_orientation(const tiff *t, size_t entry, size_t type)
 {
     const uint64_t count = number(t, entry + 4, 4), n = types[type].bytes;
@@ -65,8 +66,9 @@ static int read_orientation(const tiff *t, size_t entry, size_t type)
     return x >= 1 && x <= 8 && x == (int)x ? (int)x : 1;
 }
 
-/* Some files have "Exif" and two zero bytes first, or twice. A TIFF file begins with "II" or "MM", 42, and the offset
- * of a directory: a count, then entries of a tag, a type, a count and a value. */
+/* Finds the orientation. Some files have "Exif" and two zero bytes before the data, once or twice. A TIFF file begins
+ * with "II" or "MM", 42, and the offset of a directory: a count, then entries that consist of a tag, a type, a count
+ * and a value. */
 int att_exif_orientation(att_byte_view exif)
 {
     while (exif.bytes >= 6 && !memcmp(exif.data, "Exif\0", 6))

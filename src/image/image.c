@@ -1,4 +1,4 @@
-/* Images from files: which format it is, limits, orientation. */
+/* Reads images from files: finds the format, checks limits, applies the orientation. */
 #include "image/image.h"
 #include "io/content.h"
 #include "io/file.h"
@@ -71,8 +71,8 @@ static att_status refused(const att_image_file *f, int format)
 
 /* ---- for the decoders */
 
-/* An image may be in memory twice: as it is stored and upright, or as the numbers of its format and as
- * pixels. */
+/* Returns the limit of memory. An image may be in memory twice: as stored and upright, or as the coefficients of its
+ * format and as pixels. */
 static int64_t max_bytes(const att_image_file *f)
 {
     enum { BYTES = 2 * 3, CONSTANT = 1 << 20 };
@@ -120,7 +120,7 @@ static att_status set_options(const char *function, att_image_file *f, const att
     return ATT_OK;
 }
 
-/* The image is then in memory twice; that of one over a background has memory for alpha. */
+/* Turns the image upright. Meanwhile it is in memory twice; an image over a background also has memory for alpha. */
 static att_status orient(const att_image_file *f, att_image *out, int orientation)
 {
     const int64_t channels = f->options.background ? 4 : 3;

@@ -16,38 +16,41 @@ typedef struct att_image_file {
     att_image_options options; /* max_pixels is not 0 */
 } att_image_file;
 
-/* Decodes a file to 3 channels, as its pixels are stored. *orientation, which is 1 before: what its EXIF data or XMP
- * states. */
+/* Decodes a file to 3 channels, in the order in which its pixels are stored. Sets *orientation, which is 1 before, to
+ * the orientation that its EXIF data or XMP states. */
 typedef att_status (*att_image_decoder)(const att_image_file *f, att_image *out, int *orientation);
 att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_webp_decode(const att_image_file *f, att_image *out, int *orientation);
 
-/* Memory for the pixels of a file, once its header is known and before anything else of that size is allocated.
- * besides: bytes that decoding needs on the way. Errors: more pixels than options.max_pixels; as att_image_file_check.
+/* Allocates the pixels of a file. A decoder calls it when it knows the header, before it allocates anything else of
+ * that size. besides: bytes that decoding needs temporarily. Errors: more pixels than options.max_pixels, and those of
+ * att_image_file_check.
  */
 att_status att_image_file_alloc(const att_image_file *f, int64_t height, int64_t width, int64_t channels,
                                 int64_t besides, att_image *out);
-/* Error: the pixels of `image` and these bytes are more than the limit, twice the pixels of max_pixels and 1 MiB. */
+/* Returns an error if the pixels of `image` and these bytes are more than the limit: twice the pixels of max_pixels,
+ * and 1 MiB. */
 att_status att_image_file_check(const att_image_file *f, const att_image *image, int64_t besides);
 /* Fails with "PATH: the FORMAT file is truncated". */
 att_status att_image_truncated(const att_image_file *f, const char *format);
 
-/* Returns the orientation in EXIF data, which is a TIFF file: 1 to 8, 1 for any other value; 0 where it has none, as in
- * no data. */
+/* Returns the orientation in EXIF data, which is a TIFF file: 1 to 8; 1 for any other value; 0 if there is none, or no
+ * data. */
 int att_exif_orientation(att_byte_view exif);
 /* Returns the orientation in an XMP packet: tiff:Orientation, as an attribute or an element. */
 int att_xmp_orientation(att_byte_view xmp);
-/* What EXIF data states, or XMP where it has no orientation, as by Pillow: 1 to 8; 1 where there is none in either. */
+/* Returns the orientation that EXIF data states, otherwise the one that XMP states, as Pillow does: 1 to 8; 1 if
+ * neither has any. */
 int att_image_orientation(att_byte_view exif, att_byte_view xmp);
 
 /* ---- pixels */
 
-/* Memory for an image of any pixels. After an error *out is empty. */
+/* Allocates an image, whose pixels are undefined. After an error *out is empty. */
 att_status att_image_alloc(att_ctx *ctx, int64_t height, int64_t width, int64_t channels, att_image *out);
-/* Is it an image with 1 or 3 channels? Otherwise an error that names the function. */
+/* Checks that it is an image with 1 or 3 channels. The error names the function. */
 att_status att_image_check(att_ctx *ctx, const char *function, const att_image *image);
-/* From 4 channels to 3, in the same memory: red, green, blue over background [3], by alpha. */
+/* Converts 4 channels to 3 in the same memory: blends red, green and blue with background [3] by alpha. */
 void att_image_composite(att_image *image, const uint8_t *background);
 /* Transposes and flips an image by its orientation, 1 to 8 (EXIF 2.32, tag 274). */
 att_status att_image_orient(att_ctx *ctx, att_image *image, int orientation);

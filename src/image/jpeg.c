@@ -1,5 +1,5 @@
-/* JPEG, by libjpeg. Its errors arrive by longjmp in the one function with setjmp; everything that changes in between is
- * in the reader, which is the caller's. */
+/* Reads JPEG files with libjpeg. Its errors arrive by longjmp in the one function that calls setjmp. Therefore every
+ * variable that changes in between is in the reader, which belongs to the caller of that function. */
 #include "image/image.h"
 #include "util/util.h"
 
@@ -10,12 +10,13 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-/* Each scan of a progressive file visits all blocks, however short it is. Encoders write about 10, some up to 64. */
+/* The limit of scans. Each scan of a progressive file visits all blocks, even if its data is short. Encoders write
+ * about 10 scans, some up to 64. */
 enum { MAX_SCANS = 100 };
 enum { APP1 = JPEG_APP0 + 1, MAX_MARKER = 0xffff };
 
 typedef struct reader {
-    struct jpeg_decompress_struct jpeg; /* the first, so that a pointer to it is one to the reader */
+    struct jpeg_decompress_struct jpeg; /* the first member, so that a pointer to it is also a pointer to the reader */
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
@@ -33,7 +34,7 @@ static _Noreturn void fail(reader *r, att_status s)
     longjmp(r->failed, 1);
 }
 
-/* With libjpeg's sentence. */
+/* Fails with libjpeg's message. */
 static _Noreturn void fail_as_told(j_common_ptr jpeg)
 {
     reader *r = (reader *)jpeg;
@@ -44,7 +45,8 @@ static _Noreturn void fail_as_told(j_common_ptr jpeg)
     fail(r, att_fail(r->file->ctx, ATT_ERR_FORMAT, "%s: the JPEG file is damaged: %s", r->file->label, message));
 }
 
-/* Where libjpeg warns it has invented pixels, except of some oddities that cameras write. level -1: a warning. */
+/* Makes most warnings (level -1) errors, because libjpeg has then invented pixels. The exceptions are oddities that
+ * cameras write. */
 static void check_warning(j_common_ptr jpeg, int level)
 {
     reader *r = (reader *)jpeg;
@@ -97,7 +99,7 @@ static void read_header(reader *r)
     read_orientation(r);
 }
 
-/* Returns the bytes of the coefficients of a file in several scans, which are in memory all at once. */
+/* Returns the bytes of the coefficients of a file that has several scans. They are in memory all at once. */
 static int64_t coefficient_bytes(reader *r)
 {
     int64_t blocks = 0;

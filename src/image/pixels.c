@@ -1,9 +1,9 @@
-/* Images in memory: made, freed, checked, rearranged, converted. */
+/* Makes, frees, checks, rearranges and converts images in memory. */
 #include "image/image.h"
 
 #include <string.h>
 
-/* Offsets of pixels stay far below what int64_t and size_t hold. */
+/* With this limit, offsets of pixels stay far below the range of int64_t and size_t. */
 #define MAX_BYTES ((int64_t)1 << 40)
 
 att_status att_image_alloc(att_ctx *ctx, int64_t height, int64_t width, int64_t channels, att_image *out)
@@ -39,7 +39,7 @@ att_status att_image_check(att_ctx *ctx, const char *function, const att_image *
     return ATT_OK;
 }
 
-/* x / 255, rounded, for x in [0, 255 * 255] */
+/* Returns x / 255, rounded, for x in [0, 255 * 255]. */
 static uint8_t divided_by_255(unsigned x)
 {
     x += 128;
@@ -84,7 +84,7 @@ att_status att_image_orient(att_ctx *ctx, att_image *image, int orientation)
     return ATT_OK;
 }
 
-/* ITU-R 601-2 luma of red, green and blue, in 16 bits of fraction; the factors add up to 1. */
+/* Returns the ITU-R 601-2 luma of red, green and blue, computed with 16 bits of fraction. The factors add up to 1. */
 static uint8_t luma(const uint8_t *rgb)
 {
     return (uint8_t)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000) >> 16);

@@ -1,5 +1,5 @@
-/* PNG, by libpng, read and written. Its errors arrive by longjmp in the functions with setjmp; everything that changes
- * in between is in a struct of their caller's. */
+/* Reads and writes PNG files with libpng. Its errors arrive by longjmp in the functions that call setjmp. Therefore
+ * every variable that changes in between is in a struct that belongs to their caller. */
 #include "image/png_text.h"
 
 #include <string.h>
@@ -11,13 +11,13 @@
 typedef struct png_work {
     att_ctx *ctx;
     const char *label; /* in messages */
-    const char *task;  /* the same: "the PNG file is damaged" */
+    const char *task;  /* in messages: "the PNG file is damaged" */
     png_structp png;
     png_infop info;
     att_status status;
     bool out_of_memory;
-    const att_image_file *file; /* that is read; NULL: one is written */
-    att_image *out;             /* of the file */
+    const att_image_file *file; /* the file that is read; NULL: a file is written */
+    att_image *out;             /* the image that is read */
     int64_t allocated;          /* bytes, besides out; what libpng frees before the end is small */
 } png_work;
 
@@ -27,7 +27,7 @@ static _Noreturn void fail(png_work *w, att_status s)
     png_longjmp(w->png, 1);
 }
 
-/* libpng's own errors. */
+/* Fails with libpng's message. */
 static _Noreturn void fail_as_told(png_structp png, png_const_charp message)
 {
     png_work *w = png_get_error_ptr(png);
@@ -38,7 +38,7 @@ static _Noreturn void fail_as_told(png_structp png, png_const_charp message)
     fail(w, att_fail(w->ctx, ATT_ERR_FORMAT, "%s: %s: %s", w->label, w->task, message));
 }
 
-/* Warnings are about chunks that do not matter for pixels. */
+/* Ignores a warning. Warnings are about chunks that do not matter for pixels. */
 static void ignore_warning(png_structp png, png_const_charp message) { (void)png, (void)message; }
 
 static png_voidp allocate(png_structp png, png_alloc_size_t bytes)
@@ -56,23 +56,24 @@ static void release(png_structp png, png_voidp p) { att_free(((png_work *)png_ge
 
 /* ---- reading */
 
-/* The file is given to libpng at once, which calls back with each row. So rows need no array of pointers, and a file
- * whose end is missing is known to have all of its pixels or not. */
+/* The reader. It gives the whole file to libpng at once, which calls back with each row. Therefore rows need no array
+ * of pointers, and if the end of a file is missing, it is known whether all pixels are there. */
 typedef struct reader {
     png_work work;
     int passes; /* 7 of an interlaced image */
     bool complete;
 } reader;
 
-/* What is read of a file: 8 bytes, then chunks of a size, a name, data and a checksum, the last named IEND. */
+/* The parts of a file that are read. A file has 8 bytes, then chunks, each with a size, a name, data and a checksum.
+ * The last chunk is named IEND. */
 typedef struct png_parts {
-    size_t end;         /* of the chunks before IEND that lie in the file whole, or of pixels that are cut off */
+    size_t end;         /* end of the chunks before IEND that are complete, or of pixels that are cut off */
     bool whole;         /* there is an IEND */
     att_byte_view exif; /* the data of the chunk eXIf, or empty */
     att_png_text texts[ATT_PNG_TEXTS];
 } png_parts;
 
-/* No chunk can claim memory that the file does not have. */
+/* Finds the parts. A chunk cannot claim more memory than the file has. */
 static png_parts find_parts(const att_image_file *f)
 {
     enum { SIGNATURE_BYTES = 8, CHUNK_BYTES = 12 };
@@ -95,15 +96,16 @@ static png_parts find_parts(const att_image_file *f)
     return parts;
 }
 
-/* max_pixels limits width times height, so libpng need not limit them. Chunks that are not needed are skipped: they may
- * be packed to a thousandth. */
+/* Sets libpng's limits. max_pixels limits width times height, so libpng need not limit them. Chunks that are not needed
+ * are skipped, because they may be packed to a thousandth of their size. */
 static void set_limits(png_structp png)
 {
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
 }
 
-/* Every kind of PNG as red, green, blue and, where that is wanted, alpha, of 8 bits. 16 bits become the upper 8. */
+/* Converts every kind of PNG to red, green, blue and, if requested, alpha, with 8 bits each. Of 16 bits the upper 8 are
+ * used. */
 static void set_transformations(png_structp png, bool alpha)
 {
     png_set_expand(png); /* palettes, fewer than 8 bits, a transparent color */
@@ -115,7 +117,8 @@ static void set_transformations(png_structp png, bool alpha)
         png_set_strip_alpha(png);
 }
 
-/* Before the first pixels; libpng calls again where there are more, of no use, after another chunk. */
+/* Begins the image, before the first pixels. libpng calls it again if there are more pixels after another chunk; those
+ * are of no use. */
 static void begin_image(png_structp png, png_infop info)
 {
     reader *r = png_get_progressive_ptr(png);
@@ -135,7 +138,7 @@ static void begin_image(png_structp png, png_infop info)
         png_error(png, "its rows have an unexpected size");
 }
 
-/* row NULL: this pass has nothing for it. */
+/* Adds a row. row NULL: this pass has no pixels for it. */
 static void add_row(png_structp png, png_bytep row, png_uint_32 y, int pass)
 {
     reader *r = png_get_progressive_ptr(png);
@@ -158,7 +161,7 @@ static void read_file(reader *r, size_t end)
         return;
     png_set_progressive_read_fn(w->png, r, begin_image, add_row, NULL);
     set_limits(w->png);
-    png_process_data(w->png, w->info, (png_bytep)w->file->data, end); /* which it does not change */
+    png_process_data(w->png, w->info, (png_bytep)w->file->data, end); /* libpng does not change it */
 }
 
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation)

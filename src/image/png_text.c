@@ -1,4 +1,5 @@
-/* The texts of a PNG file that may state its orientation: XMP, and EXIF data in hexadecimal, as ImageMagick writes it.
+/* Reads the texts of a PNG file that may state its orientation: XMP, and EXIF data in hexadecimal, as ImageMagick
+ * writes it.
  */
 #include "image/png_text.h"
 
@@ -6,19 +7,21 @@
 
 #include <zlib.h>
 
-/* With zlib's window, 1 MiB, which is what Pillow unpacks; it is allocated when libpng's memory is free again. */
+/* The limits of a text. With zlib's window a text needs 1 MiB, as much as Pillow unpacks. It is allocated after
+ * libpng's memory is freed. */
 enum { MAX_TEXT = 15 << 16, MAX_RATIO = 1032 };
 
 /* ---- which texts */
 
-/* A profile of APP1, a segment of JPEG, is either. Pillow reads neither it nor a profile of XMP. */
+/* Returns the orientation in a profile of APP1, a segment of JPEG, which is XMP or EXIF. Pillow reads neither it nor a
+ * profile of XMP. */
 static int either_orientation(att_byte_view app1)
 {
     const int x = att_exif_orientation(app1);
     return x ? x : att_xmp_orientation(app1);
 }
 
-/* The first one that states an orientation counts. */
+/* The kinds of texts. The first one that states an orientation counts. */
 static const struct {
     const char *keyword;
     bool hexadecimal, exif;
@@ -28,7 +31,7 @@ static const struct {
                           {"XML:com.adobe.xmp", false, false, att_xmp_orientation},
                           {"Raw profile type xmp", true, false, att_xmp_orientation}};
 
-/* Returns the view after the first n bytes; empty where it has fewer. */
+/* Returns the view after the first n bytes; empty if it has fewer. */
 static att_byte_view skip(att_byte_view v, size_t n)
 {
     return v.bytes > n ? (att_byte_view){v.data + n, v.bytes - n} : (att_byte_view){0};
@@ -41,8 +44,8 @@ static att_byte_view skip_past(att_byte_view v, char c)
     return at ? skip(v, (size_t)(at - v.data) + 1) : (att_byte_view){0};
 }
 
-/* After the keyword and a zero byte: of tEXt the text, of zTXt the method of compression, 0, and the text; of iTXt
- * whether it is compressed, the method, and two texts that end with a zero byte. */
+/* The keyword and a zero byte are followed, in tEXt, by the text; in zTXt, by the method of compression, 0, and the
+ * text; in iTXt, by whether the text is compressed, the method, two texts that end with a zero byte, and the text. */
 void att_png_text_add(att_png_text texts[ATT_PNG_TEXTS], const char *name, att_byte_view data)
 {
     const bool z = !memcmp(name, "zTXt", 4), i = !memcmp(name, "iTXt", 4);
@@ -62,7 +65,7 @@ void att_png_text_add(att_png_text texts[ATT_PNG_TEXTS], const char *name, att_b
 
 /* ---- reading them */
 
-/* Unpacks what fits into out [*bytes]; *bytes is then its size, 0 of damaged data. */
+/* Unpacks as much as fits into out [*bytes]. *bytes is then the unpacked size, 0 if the data is damaged. */
 static att_status inflate_to(att_ctx *ctx, att_byte_view packed, uint8_t *out, size_t *bytes)
 {
     z_stream z = {
@@ -82,8 +85,8 @@ static int hexadecimal_digit(char c)
     return at ? (int)(at - digits) % 16 : -1;
 }
 
-/* Replaces a text by the bytes that it has in hexadecimal after three lines: an empty one, the profile's name, and its
- * size, which is not needed. Returns their number. */
+/* Replaces a text by the bytes that it states in hexadecimal. These follow three lines: an empty one, the profile's
+ * name, and its size, which is not needed. Returns the number of bytes. */
 static size_t read_hexadecimal(uint8_t *text, size_t bytes)
 {
     att_byte_view rest = {(const char *)text, bytes};
@@ -120,7 +123,7 @@ static att_status read_text(att_ctx *ctx, att_png_text text, int kind, int *orie
     return s;
 }
 
-/* EXIF data of its own chunk takes the place of that in texts. */
+/* EXIF data in its own chunk replaces EXIF data in texts. */
 att_status att_png_orientation(att_ctx *ctx, att_byte_view exif, const att_png_text texts[ATT_PNG_TEXTS],
                                int *orientation)
 {

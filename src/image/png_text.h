@@ -11,10 +11,10 @@ typedef struct att_png_text {
     bool packed;        /* by zlib */
 } att_png_text;
 
-/* Takes note of a chunk, of a name of 4 letters, if it is such a text. The last one of each kind counts. */
+/* Remembers a chunk, whose name has 4 letters, if it is such a text. The last one of each kind counts. */
 void att_png_text_add(att_png_text texts[ATT_PNG_TEXTS], const char *name, att_byte_view data);
-/* Finds the orientation, 1 to 8, that the data of the chunk eXIf (data NULL: there is none) or else the texts state.
- * Texts are unpacked one by one, within 1 MiB. Error: memory. */
+/* Finds the orientation, 1 to 8, that the data of the chunk eXIf states (data NULL: there is no such chunk), or
+ * otherwise the texts. Texts are unpacked one by one, each within 1 MiB. Error: memory. */
 att_status att_png_orientation(att_ctx *ctx, att_byte_view exif, const att_png_text texts[ATT_PNG_TEXTS],
                                int *orientation);
 

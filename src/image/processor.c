@@ -1,4 +1,4 @@
-/* Preprocessing: an image becomes a model's input. */
+/* Preprocesses images: an image becomes a model's input. */
 #include "image/processor.h"
 #include "util/util.h"
 
@@ -15,7 +15,7 @@ struct att_image_processor {
 
 /* ---- open */
 
-/* In the arithmetic of `transformers`: scaled in double, the rest in float. */
+/* Computes the values in the arithmetic of `transformers`: scales in double, the rest in float. */
 static void set_values(att_image_processor *p)
 {
     const att_image_processor_info *info = &p->config.info;
@@ -61,7 +61,7 @@ att_status att_image_processor_describe(const att_image_processor *p, att_image_
 
 /* ---- resize and crop */
 
-/* Sides are below 2^31, those of settings small, so products do not overflow. */
+/* Resizes. Sides are below 2^31 and the settings' sizes are small, so products do not overflow. */
 static att_status resize(const att_image_processor *p, const att_image *image, att_image *out)
 {
     att_image_size to = p->config.size;
@@ -111,7 +111,7 @@ static att_status convert(const att_image_processor *p, const att_image *image, 
     return att_image_convert(p->ctx, image, p->config.info.channels, out);
 }
 
-/* Replaces *out by what the step makes of it, or of `image` if it is the first step. */
+/* Applies a step: replaces *out by the step's result from *out, or from `image` if it is the first step. */
 static att_status apply(const att_image_processor *p, const att_image *image, att_image *out,
                         att_status (*step)(const att_image_processor *, const att_image *, att_image *))
 {

@@ -1,5 +1,5 @@
-/* The settings of preprocessing: preprocessor_config.json or processor_config.json of image processors of
- * `transformers`, pretrained_cfg of timm. */
+/* Reads the settings of preprocessing: preprocessor_config.json or processor_config.json of the image processors of
+ * `transformers`, or pretrained_cfg of timm. */
 #include "image/processor.h"
 #include "io/settings.h"
 
@@ -59,7 +59,7 @@ static int number_of_filter(att_image_filter filter)
 
 /* ---- lists of numbers */
 
-/* Reads a list of `n` numbers in [min, max] -> out; false: it is not such a list. */
+/* Reads a list of n numbers in [min, max] into out. Returns false if it is not such a list. */
 static bool read_numbers(const json_t *list, size_t n, double min, double max, double *out)
 {
     bool good = json_array_size(list) == n;
@@ -71,7 +71,8 @@ static bool read_numbers(const json_t *list, size_t n, double min, double max, d
     return good;
 }
 
-/* One number for each channel, 1 or 3, or a number for all of them -> out [3]; returns the channels, 0: of a number. */
+/* Reads a list of one number for each of 1 or 3 channels, or a number for all channels, into out [3]. Returns the
+ * number of channels; 0: a number for all. */
 static int64_t read_colors(att_settings *s, const char *key, double min, const colors *otherwise, float *out)
 {
     const double max = 1e6;
@@ -88,7 +89,7 @@ static int64_t read_colors(att_settings *s, const char *key, double min, const c
     return n;
 }
 
-/* Both have the same number of channels, which is that of the images. */
+/* Reads both lists, which have the same number of channels, that of the images. */
 static void read_normalization(att_settings *s, const char *mean_key, const colors *mean, const char *deviation_key,
                                const colors *deviation, att_image_processor_info *info)
 {
@@ -102,14 +103,14 @@ static void read_normalization(att_settings *s, const char *mean_key, const colo
 
 /* ---- preprocessor_config.json */
 
-/* What its classes do where a setting is missing. */
+/* The values that a class uses if a setting is missing. */
 typedef struct class_defaults {
     const char *name;
     const char *model_types[2]; /* in config.json, or NULL */
     att_image_filter filter;
     const colors *mean, *deviation;
     att_image_size size;
-    bool square;  /* is a number as "size" that of both sides? Otherwise of the shorter one. */
+    bool square;  /* whether a number as "size" is the size of both sides; otherwise it is that of the shorter one */
     int64_t crop; /* 0: no crop */
 } class_defaults;
 static const class_defaults classes[] = {
@@ -148,7 +149,8 @@ static const class_defaults *class_of_model(att_settings *s, const char *folder)
     return found;
 }
 
-/* Its back ends are one class: Fast (torchvision) is within a level of Pil, which is what is done here. */
+/* Finds the class's defaults. Both back ends of a class count as one class: the results of Fast (torchvision) differ by
+ * one level at most from those of Pil, which are computed here. */
 static const class_defaults *find_class(att_settings *s, const char *folder)
 {
     static const char *const suffixes[] = {"ImageProcessor", "FeatureExtractor", "ImageProcessorFast",
@@ -167,7 +169,7 @@ static const class_defaults *find_class(att_settings *s, const char *folder)
     return NULL;
 }
 
-/* {"height": 224, "width": 224} or {"shortest_edge": 224} */
+/* Reads {"height": 224, "width": 224} or {"shortest_edge": 224}. */
 static att_image_size read_size_object(att_settings *s, const char *key)
 {
     static const char *const known[] = {"height",    "width", "shortest_edge", "longest_edge", "max_height",
@@ -208,7 +210,7 @@ static att_image_size read_size(att_settings *s, const char *key, att_image_size
     return otherwise;
 }
 
-/* Images of any size must become images of one. */
+/* Reads the sizes. Images of any size must become images of one size. */
 static void read_sizes(att_settings *s, const class_defaults *class, att_image_processor_config *c)
 {
     const bool square = att_settings_bool(s, "default_to_square", class->square);
@@ -236,7 +238,7 @@ static void read_transformers(att_settings *s, const char *folder, att_image_pro
     const class_defaults *class = find_class(s, folder);
     if (!class)
         return;
-    att_settings_only_bool(s, "do_pad", false); /* keys that the class does not know have no effect there, nor here */
+    att_settings_only_bool(s, "do_pad", false); /* keys that the class does not know have no effect in either library */
     read_sizes(s, class, c);
     c->info.filter = read_filter_number(s, "resample", class->filter);
     const bool rescaled = att_settings_bool(s, "do_rescale", true);
@@ -255,7 +257,7 @@ static void read_transformers(att_settings *s, const char *folder, att_image_pro
 
 /* ---- timm's config.json */
 
-/* [channels, height, width] */
+/* Reads [channels, height, width]. */
 static void read_input_size(att_settings *s, att_image_processor_info *info)
 {
     double size[3] = {3, 224, 224};
@@ -271,7 +273,7 @@ static void read_input_size(att_settings *s, att_image_processor_info *info)
                           s->within, (int)size[0], (int)info->channels);
 }
 
-/* Reads settings as timm's transform for evaluation does: images are resized by 1 / crop_pct more than needed, then
+/* Reads settings as timm's transform for evaluation does: images are resized to 1 / crop_pct of the size needed, then
  * cropped. */
 static void read_timm(att_settings *s, att_image_processor_config *c)
 {
@@ -303,8 +305,8 @@ static void read_timm(att_settings *s, att_image_processor_config *c)
 
 /* ---- either */
 
-/* Opens preprocessor_config.json; or processor_config.json, which counts first, of processors of several kinds of
- * input: one of images is an object in it. No root: there is neither. */
+/* Opens processor_config.json, which describes processors for several kinds of input; the one for images is an object
+ * in it. If there is no such file, opens preprocessor_config.json. No root: neither exists. */
 static void open_transformers(att_settings *s, att_ctx *ctx, const char *folder)
 {
     att_settings_read(s, ctx, folder, "processor_config.json", false);

@@ -1,5 +1,5 @@
-/* Resampling, with the same pixels as Pillow's Image.resize: separable filters that become wider where an axis becomes
- * smaller, in integers, rounded to 8 bits between the passes. */
+/* Resamples images, with the same pixels as Pillow's Image.resize: with separable filters, which become wider if an
+ * axis becomes smaller, in integers, rounded to 8 bits between the passes. */
 #include "image/image.h"
 #include "util/util.h"
 
@@ -10,7 +10,7 @@
 
 static double bilinear(double x) { return fmax(0, 1 - fabs(x)); }
 
-/* Keys 1981 */
+/* Computes the cubic convolution kernel (Keys 1981). */
 static double bicubic(double x)
 {
     const double a = -0.5;
@@ -37,9 +37,10 @@ static const struct {
 
 /* ---- one axis: which pixels each pixel of the result is a weighted sum of */
 
-enum { FRACTION_BITS = 22 }; /* 32 less 8 of a pixel and 2 for weights that are over 1 or negative in part */
+enum { FRACTION_BITS = 22 }; /* 32, minus 8 for a pixel, minus 2 because some weights are over 1 or negative */
 
-/* In memory are the weights of a group of pixels of the result, since those of all may be many times the image. */
+/* Only the weights of a group of pixels of the result are in memory, because all weights may be many times larger than
+ * the image. */
 enum { GROUP_WEIGHTS = 1 << 20, MAX_WEIGHTS = 1 << 24 };
 
 typedef struct axis {
@@ -119,7 +120,7 @@ static uint8_t rounded(int32_t sum)
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
 }
 
-/* Resizes a row of gray pixels -> out [n], those of the group. */
+/* Resizes a row of gray pixels into out [n], the pixels of the group. */
 static void resize_gray(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -132,7 +133,7 @@ static void resize_gray(const axis *a, int64_t n, const uint8_t *row, uint8_t *o
     }
 }
 
-/* Resizes a row of three channels, whose sums stay in registers -> out [n, 3]. */
+/* Resizes a row of three channels, whose sums stay in registers, into out [n, 3]. */
 static void resize_colors(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -150,7 +151,7 @@ static void resize_colors(const axis *a, int64_t n, const uint8_t *row, uint8_t 
     }
 }
 
-/* The weighted sum of n columns of rows [count, stride] -> out [n], at most COLUMNS. */
+/* Writes the weighted sum of n columns of rows [count, stride] to out [n]. n is at most COLUMNS. */
 enum { COLUMNS = 1 << 12 };
 static void add_rows(const uint8_t *rows, int64_t stride, const int32_t *weights, int64_t count, int64_t n,
                      uint8_t *out)
@@ -206,8 +207,8 @@ static att_status resize_height(att_ctx *ctx, const att_image *image, int64_t he
 typedef att_status (*resize_pass)(att_ctx *ctx, const att_image *image, int64_t size, att_image_filter filter,
                                   att_image *out);
 
-/* Horizontally first; vertically, if that removes more than twice as many rows as columns will be removed, since then
- * rounding between the passes is as in Pillow 13. */
+/* Resizes horizontally first; but vertically first if that removes more than twice as many rows as columns, so that
+ * rounding between the passes is the same as in Pillow 13. */
 static att_status resize_filtered(att_ctx *ctx, const att_image *image, int64_t height, int64_t width,
                                   att_image_filter filter, att_image *out)
 {
@@ -226,7 +227,7 @@ static att_status resize_filtered(att_ctx *ctx, const att_image *image, int64_t 
     return s;
 }
 
-/* Positions are added up, with the rounding of each sum, as Pillow does it. */
+/* Resizes to the nearest pixels. Positions are added up, and each sum is rounded, as in Pillow. */
 static att_status resize_nearest(att_ctx *ctx, const att_image *image, int64_t height, int64_t width, att_image *out)
 {
     const double down = (double)image->height / (double)height, right = (double)image->width / (double)width;

@@ -1,4 +1,4 @@
-/* WebP, by libwebp where the build has it. */
+/* Reads WebP files, with libwebp if the build has it. */
 #include "image/image.h"
 
 #include <string.h>
@@ -57,8 +57,7 @@ static att_status decode_to(const att_image_file *f, att_byte_view image, att_im
     return s ? refused(f, s) : ATT_OK;
 }
 
-/* Decodes the first frame of an animation, which may be a part of the canvas; what is around it is transparent
- * black. */
+/* Decodes the first frame of an animation. It may be a part of the canvas, and the rest is transparent black. */
 static att_status decode_frame(const att_image_file *f, att_image *out)
 {
     enum { FRAME_HEADER_BYTES = 16 };
@@ -78,8 +77,8 @@ static att_status decode_frame(const att_image_file *f, att_image *out)
     return decode_to(f, image, out, top, left);
 }
 
-/* Returns the bytes that libwebp needs besides the pixels: a lossless image, as which alpha is stored, too, has 4 bytes
- * a pixel, and alpha another one; a lossy one has a few rows. */
+/* Returns the bytes that libwebp needs besides the pixels. A lossless image needs 4 bytes a pixel, and so does alpha,
+ * which is stored like it, and which needs another byte; a lossy image needs a few rows. */
 static int64_t bytes_besides(const WebPBitstreamFeatures *x)
 {
     enum { LOSSY = 1 };

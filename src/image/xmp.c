@@ -1,4 +1,4 @@
-/* XMP packets, XML texts in image files, which may state the orientation where EXIF data does not. */
+/* Reads XMP packets: XML texts in image files, which may state the orientation if EXIF data does not. */
 #include "image/image.h"
 
 #include <string.h>
@@ -27,8 +27,9 @@ static int read_value(const char *at, const char *end)
     return x;
 }
 
-/* The first name with a number counts: an element has its name twice. No XML is parsed, as by Pillow, so packets that
- * are damaged or cut off elsewhere are read, too; single quotes and spaces, which XML allows, Pillow does not know. */
+/* The first name with a number counts, because an element has its name twice. Like Pillow, this function does not parse
+ * XML; therefore it also reads packets that are damaged or cut off elsewhere. Unlike Pillow, it knows the single quotes
+ * and spaces that XML allows. */
 int att_xmp_orientation(att_byte_view xmp)
 {
     static const char name[] = "tiff:Orientation";

@@ -1,4 +1,4 @@
-/* Conversations as a chat template writes them, and their ids. */
+/* Writes conversations as a chat template does, and tokenizes them. */
 #include "language/chat.h"
 
 #include "attend_util.h"
@@ -10,7 +10,7 @@
 /* A conversation that is being written. */
 typedef struct chat_writer {
     const att_chat_template *t;
-    att_bytes text, literal; /* literal: att_literal[], what is from messages */
+    att_bytes text, literal; /* literal: att_literal[], the parts of the text that are from messages */
 } chat_writer;
 
 /* Writes a text of the format. */
@@ -87,7 +87,7 @@ static const char *find_last(att_byte_view s, const char *word)
     return NULL;
 }
 
-/* Writes the thoughts of an answer after the last question, if it has some or ends the conversation. */
+/* Writes the thoughts of an answer after the last question, if it has any or ends the conversation. */
 static void write_thoughts(chat_writer *w, att_byte_view text, bool after_question, bool last)
 {
     static const char begin[] = "<think>", end[] = "</think>";
@@ -140,7 +140,7 @@ static att_chat_role role_of(const att_chat_message *m)
     return (att_chat_role)role;
 }
 
-/* Writes a message, in which a system message may stand first; system: NULL if not. */
+/* Writes a message, which may begin with a system message. system: NULL if it does not. */
 static void write_message(chat_writer *w, att_chat_role role, att_byte_view text, const att_chat_message *system)
 {
     const att_chat_format *f = w->t->format;
@@ -157,7 +157,7 @@ static void write_message(chat_writer *w, att_chat_role role, att_byte_view text
         } else if (strip(text, is_space).bytes > 0) {
             write_format(w, inner->after);
             write_text(w, strip_right(text, is_space));
-        } else { /* the end of what is before the text is trimmed, too */
+        } else { /* trims the end of the text before it, too */
             const size_t n = strlen(inner->after);
             const att_byte_view after = strip_right((att_byte_view){inner->after, n}, is_space);
             att_bytes_add(&w->text, after.data, after.bytes);
@@ -183,7 +183,7 @@ static void write_begin(chat_writer *w, const att_chat_message *first)
     }
 }
 
-/* Is the first message, the system's, written in this one? */
+/* Returns whether the first message, which is the system's, is written in this one. */
 static bool has_system(const att_chat_format *f, const att_chat_message *messages, int64_t n, int64_t i)
 {
     int64_t last = n - 1;

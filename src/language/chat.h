@@ -19,7 +19,7 @@ struct att_chat_template {
     att_bytes end;                  /* zero-terminated: the token after an answer; empty: none */
 };
 
-/* What a template is made of: texts, or NULL. */
+/* The source of a template: texts, or NULL. */
 typedef struct att_chat_source {
     const char *path;       /* for errors */
     const char *text;       /* [bytes]: Jinja */
@@ -27,7 +27,7 @@ typedef struct att_chat_source {
     att_byte_view token[2]; /* bos, eos; data NULL: none */
 } att_chat_source;
 
-/* name or NULL: as in att_chat_template_open. */
+/* Makes a template from its source. name or NULL: as in att_chat_template_open. */
 att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, const char *name,
                                   att_chat_template **out);
 /* Returns the text of "chat_template" in tokenizer_config.json, which may be a list of {"name", "template"}; NULL:

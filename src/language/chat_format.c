@@ -30,7 +30,7 @@ static const char *const chatml[] = {
     NULL,
 };
 
-/* The last question: that of the user, and no answer of a tool. */
+/* The last question: the last message of the user that is not the answer of a tool. */
 #define QWEN3_LAST(more) "{%formessageinmessages[::-1]%}{%setindex=(messages|length-1)-loop.index0%}"                    \
     "{%ifns.multi_step_toolandmessage.role=='user'" more "andnot(message.content.startswith('<tool_response>')"        \
     "andmessage.content.endswith('</tool_response>'))%}{%setns.multi_step_tool=false%}{%setns.last_query_index=index%}" \

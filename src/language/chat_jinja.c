@@ -60,7 +60,7 @@ static void read_string(jinja_reader *r)
         }
         const char c = ++r->at < r->bytes ? r->s[r->at] : 0;
         const char *found = c ? strchr(letter, c) : NULL;
-        if (!found) { /* \x41, and so on: none of the known templates has them */
+        if (!found) { /* \x41 and similar escapes, which no known template has */
             r->bad = true;
             return;
         }
@@ -76,7 +76,7 @@ static void read_string(jinja_reader *r)
 
 /* ---- tags */
 
-/* Returns the length of ['name'] at r->at, whose name is name [*bytes]; 0: it is something else. */
+/* Returns the length of ['name'] at r->at, and sets name [*bytes]; 0: it is something else. */
 static size_t subscript(const jinja_reader *r, const char **name, size_t *bytes)
 {
     size_t at = r->at + 1;
@@ -92,7 +92,7 @@ static size_t subscript(const jinja_reader *r, const char **name, size_t *bytes)
     return at + 2 - r->at;
 }
 
-/* Copies the inside of a tag up to its end, "}}" or "%}", which it passes; returns whether that has a "-". */
+/* Copies the inside of a tag up to its end, "}}" or "%}", and skips that. Returns whether the end has a "-". */
 static bool read_tag(jinja_reader *r, const char *end)
 {
     int depth = 0;
@@ -139,7 +139,7 @@ static void end_output(jinja_reader *r)
     r->output_end = r->out->count;
 }
 
-/* Text [begin, end) outside of tags */
+/* Writes text [begin, end), which is outside of tags. */
 static void put_text(jinja_reader *r, size_t begin, size_t end)
 {
     if (begin >= end)
@@ -153,8 +153,8 @@ static void put_text(jinja_reader *r, size_t begin, size_t end)
     end_output(r);
 }
 
-/* Returns the end of text [begin, end) that stands before a tag: "{%-" takes the white space before it, "{%" and "{#"
- * the spaces of their line. starting: the text is at the start of a line. */
+/* Returns the new end of text [begin, end) before a tag: "{%-" removes the white space before it, "{%" and "{#" remove
+ * the spaces before them in their line. starting: the text is at the start of a line. */
 static size_t text_end(const jinja_reader *r, size_t begin, size_t end, bool starting)
 {
     const char kind = r->s[end + 1], sign = end + 2 < r->bytes ? r->s[end + 2] : 0;
@@ -171,7 +171,7 @@ static size_t text_end(const jinja_reader *r, size_t begin, size_t end, bool sta
     return to == begin ? (starting ? to : end) : r->s[to - 1] == '\n' ? to : end;
 }
 
-/* Passes what a tag, which has ended, takes of the text that follows. */
+/* Skips the text after a tag that the tag removes. */
 static void skip_after(jinja_reader *r, bool dash, bool output)
 {
     while (dash && r->at < r->bytes && is_space(r->s[r->at]))
@@ -236,7 +236,7 @@ bool att_jinja_normal_form(const char *text, size_t bytes, att_bytes *out)
 
 typedef enum tag_kind { OUTPUT, SETS, BEGINS, BRANCHES, ENDS, OTHER } tag_kind;
 
-/* Returns the end of the tag at text[at]; 0: none is there. */
+/* Returns the end of the tag at text[at]; 0: there is no tag. */
 static size_t tag_end(const char *text, size_t bytes, size_t at)
 {
     int depth = 0;
@@ -270,8 +270,8 @@ static tag_kind kind_of(const char *tag, size_t bytes)
     return OTHER;
 }
 
-/* Passes whole statements from text[at] on, up to the one that ends the block which they are in, or begins another
- * branch of it; SIZE_MAX: there is none, or a statement that is not known. */
+/* Skips statements from text[at] on. Returns the position of the statement that ends their block, or that begins
+ * another branch of it; SIZE_MAX: there is none, or a statement is unknown. */
 static size_t skip_branch(const char *text, size_t bytes, size_t at)
 {
     for (int depth = 0;;) {
@@ -286,7 +286,7 @@ static size_t skip_branch(const char *text, size_t bytes, size_t at)
     }
 }
 
-/* Is a condition false wherever there are no tools? */
+/* Returns whether a condition is always false if there are no tools. */
 static bool is_without_tools(const char *condition, size_t bytes)
 {
     static const char *const known[] = {
@@ -312,7 +312,7 @@ static bool is_without_tools(const char *condition, size_t bytes)
     return false;
 }
 
-/* Passes all of {%if...%}...{%endif%} and {%elif...%}... at text[at] whose condition asks for tools. */
+/* Skips each {%if...%}...{%endif%} and {%elif...%}... at text[at] whose condition asks for tools. */
 static size_t skip_tools(const char *text, size_t bytes, size_t at)
 {
     static const char *const names[] = {"{%if", "{%elif"};
@@ -332,7 +332,7 @@ static size_t skip_tools(const char *text, size_t bytes, size_t at)
 
 /* ---- patterns */
 
-/* Is text [bytes] inside a string: without the quote that ends it? */
+/* Returns whether text [bytes] is inside a string: without the quote that ends it. */
 static bool in_string(const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -345,8 +345,8 @@ static bool in_string(const char *text, size_t bytes)
 
 bool att_jinja_match(const char *pattern, const char *text, size_t bytes, att_byte_view *found)
 {
-    size_t at = 0; /* what is before is matched */
-    char wild = 0; /* before this part of the pattern */
+    size_t at = 0; /* the text before it is matched */
+    char wild = 0; /* the wild card before this part of the pattern */
     for (;;) {
         const size_t n = strcspn(pattern, "*^$?");
         at = wild == '*' ? skip_branch(text, bytes, at) : wild == '^' ? skip_tools(text, bytes, at) : at;

@@ -1,4 +1,4 @@
-/* Opens chat templates: finds their text, and which format it is. */
+/* Opens chat templates: finds their text and its format. */
 #include "io/file_source.h"
 #include "io/gguf.h"
 #include "io/settings.h"
@@ -21,7 +21,7 @@ static void set_text(att_bytes *to, att_byte_view text)
         att_bytes_add(to, text.data, text.bytes);
 }
 
-/* Sets the date of the template's text: today's as "26 Jul 2024", or the one that the text has. */
+/* Sets the date in the template's text: today's date, such as "26 Jul 2024", or the date that the text has. */
 static void set_date(att_chat_template *t, att_byte_view normal)
 {
     static const char month[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -43,7 +43,7 @@ static void set_date(att_chat_template *t, att_byte_view normal)
     set_text(&t->text[ATT_CHAT_DATE], (att_byte_view){text, (size_t)n});
 }
 
-/* Sets the token after an answer: what the format writes after it, without white space. */
+/* Sets the token after an answer: the text that the format writes after it, without white space. */
 static void set_end(att_chat_template *t)
 {
     const char *after = t->format->part[ATT_CHAT_ASSISTANT].after;
@@ -56,7 +56,7 @@ static void set_end(att_chat_template *t)
         att_bytes_add(&t->end, "", 1);
 }
 
-/* Removes `word` from the start of the text; false: it begins otherwise. */
+/* Removes `word` from the start of the text. Returns false if the text begins otherwise. */
 static bool skip(att_byte_view *text, const char *word)
 {
     const size_t n = strlen(word);
@@ -66,7 +66,8 @@ static bool skip(att_byte_view *text, const char *word)
     return true;
 }
 
-/* Does the format, or with `any` only its start, match the normal form? Then reads from it. */
+/* Returns whether the format matches the normal form, or, with `any`, whether the start of the format does. If so,
+ * reads values from it. */
 static bool match(att_chat_template *t, const att_chat_format *f, att_byte_view normal)
 {
     att_byte_view rest = normal, found = {0};
@@ -98,7 +99,7 @@ static void list_names(char *list, size_t size)
             n += (size_t)snprintf(list + n, n < size ? size - n : 0, "%s%s", n ? ", " : "", f->name);
 }
 
-/* Finds the format with this name that the text matches, else the first with this name. */
+/* Finds the format with this name that matches the text, otherwise the first with this name. */
 static att_status choose_named(att_chat_template *t, const char *name, att_byte_view normal)
 {
     char names[400];
@@ -192,7 +193,7 @@ const char *att_chat_template_end(const att_chat_template *t) { return t && t->e
 
 /* ---- folders */
 
-/* "bos_token": "<s>", or {"content": "<s>"} */
+/* Reads "bos_token": "<s>", or {"content": "<s>"}. */
 static void read_token(const json_t *settings, const char *key, att_byte_view *token)
 {
     const json_t *value = json_object_get(settings, key);

@@ -1,4 +1,4 @@
-/* Continues prompts: a session that they join as memory permits. */
+/* Continues prompts: they join a session as memory permits. */
 #include "language/generation.h"
 #include "util/util.h"
 
@@ -7,7 +7,7 @@
 enum {
     MAX_ROWS = 64,         /* prompts at a time: the weights are read once for all */
     STATE_BYTES = 1 << 30, /* of their state, about */
-    USUAL_TOKENS = 256,    /* of a text, for STATE_BYTES where options do not state it */
+    USUAL_TOKENS = 256,    /* tokens of a text, to estimate memory if options do not state them */
 };
 
 typedef struct generate_job {
@@ -72,7 +72,7 @@ static att_status check_state(const generate_job *j)
 
 /* ---- the session */
 
-/* Tokens that a prompt and its text are expected to have */
+/* Returns the expected number of tokens of a prompt and its text. */
 static int64_t expected(const generate_job *j, int64_t i)
 {
     const int64_t n = prompt_tokens(j, i), limit = att_generation_limit(j->g, &j->o, n);
@@ -90,7 +90,7 @@ static att_status open_session(generate_job *j)
     return att_generation_open(j->g, &o, j->o.state, &j->s);
 }
 
-/* Adds the next prompts, as many as there is room for. A sequence's number is that of its prompt. */
+/* Adds the next prompts, as many as there is room for. A sequence has the number of its prompt. */
 static att_status add_prompts(generate_job *j)
 {
     att_status e = ATT_OK;

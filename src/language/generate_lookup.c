@@ -1,9 +1,9 @@
-/* Prompt lookup decoding: text repeats what was in it. */
+/* Prompt lookup decoding: proposes tokens, because text often repeats parts of itself. */
 #include "language/text_generator.h"
 
 #include <string.h>
 
-/* Returns where the last `length` of ids [n] occurred before; -1: nowhere. */
+/* Returns the latest earlier position of the last `length` of ids [n]; -1: there is none. */
 static int64_t find_last(const int32_t *ids, int64_t n, int64_t length)
 {
     for (int64_t i = n - length - 1; i >= 0; i--)
@@ -19,7 +19,7 @@ int64_t att_lookup(const int32_t *ids, int64_t n, int64_t max, int32_t *out)
         if (at < 0)
             continue;
         const int64_t count = out == ids + n ? max : max < n - at - length ? max : n - at - length;
-        for (int64_t i = 0; i < count; i++) /* in this order: out may be read as ids beyond n */
+        for (int64_t i = 0; i < count; i++) /* in ascending order, because out may be ids + n */
             out[i] = ids[at + length + i];
         return count;
     }

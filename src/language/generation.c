@@ -1,4 +1,4 @@
-/* A session of generations that join and leave: its calls. */
+/* The calls of a session of generations, which join and leave. */
 #include "language/generation.h"
 #include "util/util.h"
 
@@ -125,7 +125,7 @@ static att_status check_room(const att_generation *s, const char *caller, int64_
     return ATT_OK;
 }
 
-/* Between steps, of a session that has not failed? */
+/* Checks that the session has not failed and that no step is running. */
 static att_status check_ready(const att_generation *s, const char *caller)
 {
     if (s->calling)

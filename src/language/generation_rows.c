@@ -1,23 +1,24 @@
-/* Which row of the state is whose.
+/* Assigns rows of the state to sequences and prefixes.
  *
  * The rows of sequences that continue come first, in their order, then those of prefixes. A new sequence begins as a
- * copy of the row with which its prompt has the longest beginning in common; the state's pages are shared, so nothing
- * is copied. Keys and values of f32 and f16 have the same bits however tokens came into the state. In bf16 they depend
- * on where a prompt was split: only whole parts of it, which the new sequence would compute in the same way, are
+ * copy of the row with which its prompt shares the longest beginning. The rows share pages of the state, so nothing is
+ * copied. Keys and values of f32 and f16 have the same bits however tokens came into the state. Those of bf16 depend on
+ * where a prompt was split; therefore only whole parts of it, which the new sequence would compute in the same way, are
  * shared. */
 #include "language/generation.h"
 #include "util/util.h"
 
 #include <string.h>
 
-/* Returns the tokens of a sequence's beginning that others may have. */
+/* Returns the number of tokens at the beginning of a sequence that others may share. */
 static int64_t usable(const att_generation *s, const att_generation_sequence *q)
 {
     const int64_t part = s->o.prompt_tokens;
     return s->exact ? q->done : att_min(q->done, q->prompt) / part * part;
 }
 
-/* Returns how many tokens ids [n], at most, and the prompt of a sequence begin with in common, but for its last one. */
+/* Returns the number of equal tokens at the beginning of ids [n] and of a sequence's prompt, without the prompt's last
+ * token. */
 static int64_t common(const att_generation *s, const att_generation_sequence *q, const int32_t *ids, int64_t n)
 {
     const int64_t max = att_min(n, q->prompt - 1), part = s->o.prompt_tokens;
@@ -27,12 +28,12 @@ static int64_t common(const att_generation *s, const att_generation_sequence *q,
     return s->exact ? i : i / part * part;
 }
 
-/* Returns the row that a new sequence begins as, and the tokens of it that it has. */
+/* Returns the row of which a new sequence begins as a copy, and sets the number of tokens that it shares. */
 static int64_t find_beginning(att_generation *s, att_generation_sequence *q)
 {
     int64_t row = 0;
     att_generation_prefix *from = NULL;
-    if (q->o.prompt_log_probabilities) /* its tokens are all computed */
+    if (q->o.prompt_log_probabilities) /* all its tokens must be computed */
         return row;
     for (int64_t i = 0; i < s->n_prefixes; i++) {
         att_generation_prefix *p = &s->prefix[i];
@@ -108,13 +109,13 @@ void att_generation_prefixes_free(att_generation *s)
         att_free(s->ctx, s->prefix[--s->n_prefixes].ids);
 }
 
-/* Is one of ids [n] and other [m] the beginning of the other? */
+/* Returns whether one of ids [n] and other [m] is the beginning of the other. */
 static bool continues(const int32_t *ids, int64_t n, const int32_t *other, int64_t m)
 {
     return memcmp(ids, other, (size_t)att_min(n, m) * sizeof *ids) == 0;
 }
 
-/* Removes prefixes that a sequence continues; false: one continues the sequence. */
+/* Removes prefixes that a sequence continues. Returns false if a prefix continues the sequence. */
 static bool replace_prefixes(att_generation *s, const int32_t *ids, int64_t n)
 {
     for (int64_t i = s->n_prefixes - 1; i >= 0; i--) {
@@ -130,7 +131,7 @@ static bool replace_prefixes(att_generation *s, const int32_t *ids, int64_t n)
     return true;
 }
 
-/* Makes room for a prefix of n tokens: those that were not used for longest are removed. */
+/* Makes room for a prefix of n tokens: removes the prefixes that were not used for the longest time. */
 static void remove_oldest(att_generation *s, int64_t n)
 {
     while (s->n_prefixes == s->o.max_sequences || s->prefix_tokens + n > s->o.kept_tokens) {
@@ -141,7 +142,8 @@ static void remove_oldest(att_generation *s, int64_t n)
     }
 }
 
-/* Keeps the row of a sequence; false: it is not worth it, or there is no memory to remember its ids. */
+/* Keeps the row of a sequence as a prefix. Returns false if it is not worth it, or if there is no memory for its
+ * ids. */
 static bool keep(att_generation *s, const att_generation_sequence *q)
 {
     const int64_t n = usable(s, q);

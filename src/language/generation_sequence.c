@@ -1,4 +1,4 @@
-/* A sequence of a session: what it is made of, its tokens and its text. */
+/* Makes a sequence of a session, and adds to its tokens and its text. */
 #include "language/generation.h"
 #include "util/util.h"
 
@@ -52,7 +52,7 @@ static att_status check_numbers(const att_text_generator *g, const char *caller,
     return ATT_OK;
 }
 
-/* Finds the special token of this name, which has no text; -1: it is none. */
+/* Finds the special token of this name, which has no text; -1: it is not a special token. */
 static att_status find_special(const att_text_generator *g, const char *name, int32_t *id)
 {
     att_tokens tokens = {0};
@@ -106,7 +106,7 @@ static att_status make_scores(att_ctx *ctx, int64_t n, bool own, int64_t top, at
     return ATT_OK;
 }
 
-/* Scores of a prompt; until they are computed NaN, and -1 as ids. */
+/* Makes the scores of a prompt. Until they are computed they are NaN, and ids are -1. */
 static att_status make_prompt_scores(att_ctx *ctx, int64_t n, int64_t top, att_token_scores *out)
 {
     const att_status e = make_scores(ctx, n, true, top, out);
@@ -260,13 +260,13 @@ att_status att_generation_sequence_accept(att_generation_sequence *q)
         .position = q->count - 1,
         .id = id,
         .log_probability = q->scores.own ? q->scores.own[at] : NAN,
-        .text = q->stream.text.data ? q->stream.text.data + q->stream.sent : "", /* no token had text yet */
+        .text = q->stream.text.data ? q->stream.text.data + q->stream.sent : "", /* NULL if no token had text yet */
         .bytes = q->stream.ready - q->stream.sent,
         .last = q->end != 0,
         .top_ids = q->scores.ids ? q->scores.ids + at * q->o.top : NULL,
         .top_log_probabilities = q->scores.ids ? q->scores.highest + at * q->o.top : NULL,
     };
-    q->stream.sent = q->stream.ready; /* without a callback, too: what was searched for stop strings is not again */
+    q->stream.sent = q->stream.ready; /* even without a callback, so that no text is searched twice for stop strings */
     if (q->o.token && !q->o.token(q->o.user, &token) && !q->end)
         q->end = ATT_GENERATION_CALLBACK;
     return ATT_OK;

@@ -1,12 +1,12 @@
-/* A step of a session: what all sequences compute together.
+/* Computes a step of a session, for all sequences together.
  *
- * A step computes the tokens of each sequence that the state does not have yet: a part of the prompt, then the last
- * token and, after it, tokens that lookup proposes. The logits after each of them give a token; as long as this is the
- * proposed one, the next logits are valid, too. Since a random token depends on nothing but its logits and its
- * position, the text is the same with and without proposals.
+ * A step computes the tokens of each sequence that the state does not have yet: a part of the prompt, or later the last
+ * token and the tokens that lookup proposes after it. The logits after each of them give a token. As long as this is
+ * the proposed one, the next logits are valid, too. The text is the same with and without proposals, because a random
+ * token depends only on its logits and its position.
  *
- * A part of a prompt ends at a multiple of options.prompt_tokens, counted from the prompt's own first token, or at its
- * end. So how it is split does not depend on other sequences. */
+ * A part of a prompt ends at a multiple of options.prompt_tokens, counted from the prompt's first token, or at its end.
+ * Therefore other sequences have no effect on how it is split. */
 #include "language/generation.h"
 #include "util/util.h"
 
@@ -16,7 +16,7 @@
 
 static bool reads_prompt(const att_generation_sequence *q) { return !q->end && q->done < q->prompt; }
 
-/* Selects the next part of a prompt; false: it is longer than what is left of the step's. */
+/* Selects the next part of a prompt. Returns false if the rest of the step has no room for it. */
 static bool plan_prompt(const att_generation *s, att_generation_sequence *q, int64_t *left)
 {
     const int64_t part = s->o.prompt_tokens, end = att_min(q->prompt, (q->done / part + 1) * part);
@@ -28,9 +28,9 @@ static bool plan_prompt(const att_generation *s, att_generation_sequence *q, int
     return true;
 }
 
-/* The prompts share a step in turns, so that a short one does not wait for all of a long one: first that of sequence
- * next_prompt and those after it, then those before it. The first for which there is no room is the first of the next
- * step, so that none waits for ever. */
+/* Selects the parts of prompts in a step. Prompts take turns, so that a short one does not wait for all of a long one:
+ * first that of sequence next_prompt and those after it, then those before it. The first one without room is the first
+ * in the next step, so that none waits for ever. */
 static void plan_prompts(att_generation *s)
 {
     const int64_t begin = s->next_prompt;
@@ -69,7 +69,7 @@ typedef struct step_tokens {
     int32_t *ids; /* [offsets[rows]] */
     int64_t rows;
     int64_t *offsets; /* [rows + 1] */
-    int64_t *last;    /* [rows]: of them, after which logits are wanted */
+    int64_t *last;    /* [rows]: the tokens of each row after which logits are wanted */
 } step_tokens;
 
 static att_status fill(att_generation *s, step_tokens *t)
@@ -86,7 +86,7 @@ static att_status fill(att_generation *s, step_tokens *t)
             continue;
         t->offsets[q->row + 1] = q->added;
         t->last[q->row] = q->wanted;
-        q->first_row = first_row; /* rows ascend */
+        q->first_row = first_row; /* rows are ascending */
         first_row += q->wanted;
         tokens += q->added;
     }
@@ -119,7 +119,7 @@ static att_status apply(att_generation *s)
 
 /* ---- what is chosen */
 
-/* Writes the scores of the token at a position; false: logits that are not finite. */
+/* Writes the scores of the token at a position. Returns false if logits are not finite. */
 static bool score(att_generation_sequence *q, const float *logits, int64_t at, att_sampler_scratch *scratch)
 {
     const bool in_prompt = at < q->prompt;
@@ -128,8 +128,8 @@ static bool score(att_generation_sequence *q, const float *logits, int64_t at, a
            att_sampler_score(&q->sampler, logits, q->ids[at], scratch, to, in_prompt ? at : at - q->prompt);
 }
 
-/* Scores tokens of the prompt whose logits are wanted; then chooses tokens of a sequence: one, and one more for each
- * proposal that is the token chosen. False: logits that are not finite. */
+/* Scores the tokens of the prompt whose logits are wanted. Then chooses tokens of a sequence: one, and one more for
+ * each proposal that is equal to the chosen token. Returns false if logits are not finite. */
 static bool choose(const att_generation *s, att_generation_sequence *q, att_sampler_scratch *scratch)
 {
     const int64_t vocabulary = q->sampler.vocabulary, last = q->done + q->added;
@@ -175,7 +175,7 @@ static att_status choose_all(att_generation *s)
     return ATT_OK;
 }
 
-/* Appends the chosen tokens of a sequence; what the state has beyond them is removed. */
+/* Appends the chosen tokens of a sequence, and removes tokens beyond them from the state. */
 static att_status accept(att_generation *s, att_generation_sequence *q)
 {
     att_status e = ATT_OK;
@@ -204,7 +204,7 @@ static att_status accept_all(att_generation *s)
 
 /* ---- all of it */
 
-/* After an error the state has what sequences had before. */
+/* Restores the state after an error to the tokens that sequences had before. */
 static void restore(att_generation *s)
 {
     for (int64_t i = 0; i < s->n; i++)

@@ -1,4 +1,4 @@
-/* Writes a model as a folder that `transformers` opens: that of a .gguf file, or another folder's. */
+/* Writes the model of a .gguf file, or of another folder, as a folder that `transformers` opens. */
 #include "attend_language.h"
 #include "io/gguf.h"
 #include "io/json_scan.h"
@@ -21,10 +21,10 @@ static const char *dtype_name(att_dtype dtype)
 
 typedef struct conversion {
     att_dtype dtype;
-    att_progress progress; /* in numbers, and 1 for the check at the end */
+    att_progress progress; /* in values, and 1 for the check at the end */
 } conversion;
 
-/* Lists the weights of names [n], tensors [n], which are those of the file `source`. */
+/* Writes the weights tensors [n] with names [n], which are those of the file `source`. */
 static att_status write_weights(const att_new_folder *f, int64_t n, const char *const *names, const att_tensor *tensors,
                                 conversion *c, const char *source)
 {
@@ -40,7 +40,7 @@ static att_status write_weights(const att_new_folder *f, int64_t n, const char *
 
 /* ---- the files of a .gguf file */
 
-/* tokenizer.json, which has some members that mean nothing */
+/* Writes tokenizer.json, without members that have no meaning. */
 static att_status write_tokenizer(att_gguf *g, const att_new_folder *f)
 {
     att_token_list list = {.ctx = f->ctx};
@@ -68,7 +68,7 @@ static att_status write_tokenizer(att_gguf *g, const att_new_folder *f)
     return s;
 }
 
-/* tokenizer_config.json, and the chat template, which `transformers` has in a file of its own */
+/* Writes tokenizer_config.json, and the chat template, which has a separate file in `transformers`. */
 static att_status write_tokenizer_config(att_gguf *g, const att_new_folder *f)
 {
     char path[ATT_MAX_PATH];
@@ -130,8 +130,8 @@ static att_status write_gguf(const att_new_folder *f, const char *path, conversi
 
 /* ---- the files of a folder */
 
-/* Adds the text of config.json with another dtype: instead of the value of `key`, or as its first member. False: it has
- * no such key. */
+/* Adds the text of config.json with another dtype, as the value of `key`. first: `key` is added as the first member.
+ * Returns false if it has no such key. */
 static bool add_config(const att_text_file *file, const char *key, att_dtype dtype, bool first, att_bytes *to)
 {
     char text[64];
@@ -145,7 +145,7 @@ static bool add_config(const att_text_file *file, const char *key, att_dtype dty
     if (found)
         att_json_skip_value(&c);
     size_t rest = found ? (size_t)(c.at - file->text) : begin;
-    while (found && strchr(" \t\r\n", file->text[rest - 1])) /* was skipped, too */
+    while (found && strchr(" \t\r\n", file->text[rest - 1])) /* white space was skipped, too */
         rest--;
     const int n = found ? snprintf(text, sizeof text, "\"%s\"", dtype_name(dtype))
                         : snprintf(text, sizeof text, "\n  \"%s\": \"%s\",", key, dtype_name(dtype));
@@ -155,7 +155,7 @@ static bool add_config(const att_text_file *file, const char *key, att_dtype dty
     return true;
 }
 
-/* In place; see add_config */
+/* Sets the dtype in place; see add_config. */
 static bool set_dtype(att_text_file *file, const char *key, att_dtype dtype, bool first, att_status *s)
 {
     att_bytes text = {.ctx = file->ctx};
@@ -171,7 +171,7 @@ static bool set_dtype(att_text_file *file, const char *key, att_dtype dtype, boo
     return true;
 }
 
-/* config.json as it is but for the dtype, which in older ones is "torch_dtype"; some have both */
+/* Copies config.json, unchanged except the dtype. Its name is "torch_dtype" in older files; some have both. */
 static att_status copy_config(const att_new_folder *f, const char *folder, att_dtype dtype)
 {
     char path[ATT_MAX_PATH];
@@ -216,7 +216,7 @@ static att_status copy_folder(const att_new_folder *f, const char *folder, conve
 
 /* ---- all */
 
-/* Opens a model: its settings, weights and tokenizer fit together. */
+/* Opens a model, to check that its settings, weights and tokenizer fit together. */
 static att_status check(att_ctx *ctx, const char *model)
 {
     att_language_model *m = NULL;
@@ -228,7 +228,7 @@ static att_status check(att_ctx *ctx, const char *model)
     return s;
 }
 
-/* Writes the model of `gguf`, or if that is "", of the folder `model`. */
+/* Writes the model of `gguf`, or of the folder `model` if `gguf` is "". */
 static att_status write_folder(att_ctx *ctx, const char *gguf, const char *model, const char *folder, conversion *c)
 {
     att_new_folder f;

@@ -1,5 +1,5 @@
-/* Writes a language model as a .gguf file: the reverse of gguf_config.c and gguf_weights.c for a folder, and the same
- * values and tensors in another type for a .gguf file. */
+/* Writes a language model as a .gguf file. From a folder it does the reverse of gguf_config.c and gguf_weights.c; from
+ * a .gguf file it copies values and tensors, in another type. */
 #include "io/gguf_write.h"
 #include "language/chat.h"
 #include "model/checkpoint.h"
@@ -25,7 +25,7 @@ typedef struct source {
     att_gguf_vocabulary vocabulary;
     att_checkpoint *checkpoint;
     char *names;                        /* [tensors, ATT_CHECKPOINT_NAME] */
-    float factor[ATT_MAX_HEAD_DIM / 2]; /* of frequencies: rope_freqs.weight */
+    float factor[ATT_MAX_HEAD_DIM / 2]; /* the factors of frequencies: rope_freqs.weight */
 } source;
 
 /* ---- types */
@@ -73,7 +73,7 @@ static void put_name(source *f)
     free(path);
 }
 
-/* Frequencies that are not all scaled by one factor have a tensor of factors. */
+/* Writes the settings of rotary positions. If frequencies are scaled by different factors, a tensor has the factors. */
 static void put_rotary(source *f)
 {
     const att_llama_config *c = &f->c;
@@ -157,8 +157,8 @@ static att_status put_chat_template(source *f)
 
 /* ---- tensors of a folder */
 
-/* Rows of queries and keys in the order of llama.cpp's architecture llama: row j d/2 + i of a head becomes row 2 i + j,
- * which a view with other strides states. */
+/* Puts rows of queries and keys into the order of llama.cpp's architecture llama: row j d/2 + i of a head becomes row 2
+ * i + j. This is a view with other strides. */
 static void order_rows(att_tensor *t, int64_t head_dim)
 {
     const int64_t row = t->stride[0];
@@ -175,7 +175,7 @@ static void order_rows(att_tensor *t, int64_t head_dim)
     t->rank += 2;
 }
 
-/* A vector may be [1, n] in a folder. */
+/* Makes a vector of [1, n], which a folder may have. */
 static void drop_row(att_tensor *t)
 {
     for (int d = 1; d < t->rank; d++) {
@@ -185,7 +185,8 @@ static void drop_row(att_tensor *t)
     t->rank--;
 }
 
-/* Tensors that are not used have no place in the file: a tied output layer, and frequencies in older folders. */
+/* Returns whether a tensor is unused and therefore not written: a tied output layer, and frequencies in older
+ * folders. */
 static bool is_unused(const source *f, const char *name)
 {
     return (f->c.tied && strcmp(name, "lm_head.weight") == 0) || strstr(name, "rotary_emb.");
@@ -226,7 +227,7 @@ static att_status put_tensors(source *f)
 
 /* ---- all */
 
-/* Is the file that was written the model? user: the source */
+/* Checks that the written file is the model. user: the source. */
 static att_status check(void *user, const char *path)
 {
     source *f = user;
@@ -241,7 +242,7 @@ static att_status check(void *user, const char *path)
     return s;
 }
 
-/* Opens the model: its settings and its weights fit together. */
+/* Opens the model, to check that its settings and its weights fit together. */
 static att_status check_model(att_ctx *ctx, const char *model)
 {
     att_language_model *m;

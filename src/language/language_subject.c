@@ -1,4 +1,4 @@
-/* What opens language models. */
+/* Opens language models. */
 #include "attend_language.h"
 #include "stack/language_model.h"
 #include "model/subject.h"
@@ -22,7 +22,8 @@ static const att_nn_params *params(const void *model) { return att_text_generato
 
 static void free_model(void *model) { att_text_generator_free(model); }
 
-/* One whose class ends so, of a type that is not supported: opening it states which ones are. */
+/* Recognizes a folder whose class has such a name, even if its type is not supported: the error of opening it states
+ * the supported types. */
 static bool recognizes(const att_settings *config)
 {
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel"};

@@ -1,4 +1,4 @@
-/* Traces of language models */
+/* Traces language models. */
 #include "language/text_generator.h"
 #include "model/trace.h"
 #include "model/trace_tokens.h"

@@ -1,4 +1,4 @@
-/* Perplexity: how well a language model predicts a text, window by window. */
+/* Computes perplexity, which measures how well a language model predicts a text, window by window. */
 #include "io/progress.h"
 #include "util/util.h"
 #include "stack/language_model.h"
@@ -15,14 +15,15 @@ typedef struct evaluation {
     int64_t *offsets;         /* [batch + 1] */
 } evaluation;
 
-/* Writes the inputs of windows [first, first + count) one after another; their targets are ignored where an earlier
- * window predicts them. */
+/* Writes the inputs of windows [first, first + count) one after another. Targets that an earlier window predicts are
+ * ignored. */
 static void fill(const evaluation *e, int64_t first, int64_t count)
 {
     e->offsets[0] = 0;
     for (int64_t b = 0; b < count; b++) {
         const int64_t k = first + b, begin = k * e->stride, end = att_min(begin + e->window, e->n - 1);
-        const int64_t new = k == 0 ? 0 : begin - e->stride + e->window; /* the first that no earlier window has */
+        const int64_t new = k == 0 ? 0 : begin - e->stride + e->window; /* the first target that no earlier window
+                                                                         * has */
         int64_t at = e->offsets[b];
         for (int64_t i = begin; i < end; i++, at++) {
             e->input[at] = e->ids[i];

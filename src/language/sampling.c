@@ -1,12 +1,13 @@
-/* Each of top-k, top-p and min-p leaves the first of the tokens by descending logit. They are sorted in bands, the most
- * probable ones first and others when they are asked for, which are rarely more than some hundreds of a vocabulary. */
+/* Each of top-k, top-p and min-p keeps the first tokens in the order of descending logits. Tokens are sorted in bands:
+ * the most probable ones first, the others only if they are needed. Rarely more than some hundreds of a vocabulary
+ * are. */
 #include "language/sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAND = 2, MAX_WIDTH = 64 }; /* of logits: what is below both is one band */
+enum { BAND = 2, MAX_WIDTH = 64 }; /* of logits: all logits below both limits are one band */
 
 /* ---- settings */
 
@@ -35,7 +36,7 @@ att_status att_sampling_complete(att_ctx *ctx, const char *caller, int64_t vocab
         const char *name;
         float *value, min, max;
         const char *range;
-        float usual; /* what 0 means */
+        float usual; /* the value that 0 stands for */
     } numbers[] = {
         {"temperature", &s->temperature, 1e-6f, 1e6f, "[1e-6, 1e6]", 1},
         {"top_p", &s->top_p, 0, 1, "[0, 1]", 1},
@@ -68,7 +69,8 @@ static int64_t largest(const float *x, int64_t n)
     return best;
 }
 
-/* Is each logit finite, or -infinity, a mask? Without an early end, for vectors of them. */
+/* Returns whether each logit is finite, or -infinity, which is a mask. The loop has no early end, so that it can be
+ * vectorized. */
 static bool all_valid(const float *x, int64_t n)
 {
     int bad = 0;
@@ -77,7 +79,7 @@ static bool all_valid(const float *x, int64_t n)
     return !bad;
 }
 
-/* Logits of seen ids become less probable: row [n]. */
+/* Makes seen ids less probable: changes their logits in row [n]. */
 static void penalize_repetition(float *row, int64_t n, const uint64_t *seen, float penalty)
 {
     for (int64_t word = 0; word < (n + 63) / 64; word++)
@@ -97,11 +99,11 @@ static void penalize_counts(float *row, const att_sampling *s, const int32_t *id
     for (int64_t i = 0; i < n; i++) {
         if (count[ids[i]] > 0)
             row[ids[i]] -= s->presence_penalty + s->frequency_penalty * count[ids[i]];
-        count[ids[i]] = 0; /* each id once */
+        count[ids[i]] = 0; /* subtracts once for each id */
     }
 }
 
-/* Returns the logits with bias and penalties; without either the logits themselves. */
+/* Returns the logits with bias and penalties; if there are neither, the logits themselves. */
 static const float *adjust(const att_sampler *s, const float *logits, const att_sampler_position *at,
                            att_sampler_scratch *scratch)
 {
@@ -127,7 +129,7 @@ typedef struct candidates {
     const float *logits; /* [vocabulary] */
     int64_t vocabulary;
     float max;
-    float threshold, width; /* those of at least threshold = max - width are in order; threshold -infinity: all */
+    float threshold, width; /* logits of at least threshold = max - width are in order; threshold -infinity: all are */
     att_candidate *order;
     int64_t n;
 } candidates;
@@ -150,7 +152,7 @@ static void add_band(candidates *c)
     qsort(c->order + first, (size_t)(c->n - first), sizeof *c->order, by_logit);
 }
 
-/* Is there a candidate i? It is then in order. */
+/* Returns whether there is a candidate i. If so, it is in order. */
 static bool has(candidates *c, int64_t i)
 {
     while (i >= c->n && (c->n == 0 || c->threshold > -INFINITY))
@@ -160,7 +162,7 @@ static bool has(candidates *c, int64_t i)
 
 /* ---- random tokens */
 
-/* Uniform in [0, 1), 53 bits */
+/* Returns a uniform random number in [0, 1) with 53 bits. */
 static double uniform(uint64_t seed, const att_sampler_position *at)
 {
     uint32_t word[4];
@@ -187,7 +189,7 @@ static int64_t draw(const float *weight, int64_t n, double u)
     return last; /* u * sum was rounded up to sum */
 }
 
-/* Without top-k and top-p no order is needed. */
+/* Samples without top-k and top-p, for which no order is needed. */
 static int32_t sample_all(const att_sampler *s, const float *logits, float max, double u, float *weight)
 {
     for (int64_t i = 0; i < s->vocabulary; i++) {
@@ -197,7 +199,7 @@ static int32_t sample_all(const att_sampler *s, const float *logits, float max, 
     return (int32_t)draw(weight, s->vocabulary, u);
 }
 
-/* Returns the number of the k most probable ones and of those that are equal to the k-th. */
+/* Returns the number of the k most probable candidates and of others that are equal to the k-th. */
 static int64_t top_k(candidates *c, int64_t k)
 {
     int64_t n = 0;

@@ -1,4 +1,4 @@
-/* generation_config.json of a language model. */
+/* Reads generation_config.json of a language model. */
 #include "io/settings.h"
 #include "model/gguf_model.h"
 #include "language/sampling.h"
@@ -23,15 +23,15 @@ static void read_sampling(att_settings *s, att_sampling *out)
         .min_p = number(s, "min_p", 0, 1, 0),
         .repetition_penalty = number(s, "repetition_penalty", 1e-3, 1e3, 1),
     };
-    if (!s->status && out->temperature == 0) { /* as folders state that do not sample */
+    if (!s->status && out->temperature == 0) { /* as in folders that do not sample */
         out->sample = false;
         out->temperature = 1;
     }
-    if (out->top_p == 0) /* the most probable token alone; in att_sampling 0 means the default */
+    if (out->top_p == 0) /* only the most probable token; in att_sampling 0 would mean the default */
         out->top_p = FLT_MIN;
 }
 
-/* Settings that would change the text. */
+/* Checks settings that would change the text. */
 static void check_others(att_settings *s)
 {
     static const struct {

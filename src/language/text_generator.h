@@ -7,7 +7,7 @@
 
 enum { ATT_MAX_EOS = 64 };
 
-/* What generation_config.json has. */
+/* The settings of generation_config.json. */
 typedef struct att_generation_config {
     att_sampling sampling;
     int32_t eos[ATT_MAX_EOS]; /* [n_eos] end tokens */
@@ -25,8 +25,9 @@ struct att_text_generator {
 /* Reads the settings of a folder whose model has this vocabulary. (sampling_config.c) */
 att_status att_generation_config_read(att_ctx *ctx, const char *folder, int64_t vocabulary, att_generation_config *out);
 
-/* Writes to out [max] the tokens that followed the last three, or else two, of ids [n] where these occurred last;
- * returns their number, 0 where they did not. out may be ids + n: repetition is then continued. (generate_lookup.c) */
+/* Finds the latest earlier occurrence of the last three, otherwise of the last two, of ids [n], and writes the tokens
+ * after it to out [max]. Returns their number; 0 if there is none. out may be ids + n: then a repetition is continued.
+ * (generate_lookup.c) */
 int64_t att_lookup(const int32_t *ids, int64_t n, int64_t max, int32_t *out);
 
 #endif

@@ -1,11 +1,11 @@
-/* A decoder may treat the first token in another way than the others (it strips its space), and a character may be of
- * several tokens. So the text of new tokens is that of a window with a few tokens before them, less the text of those;
- * it is complete unless it ends in U+FFFD, as which decoders write the beginning of a character. */
+/* A decoder may treat the first token differently (it strips its space), and a character may consist of several tokens.
+ * Therefore the text of new tokens is decoded together with a few tokens before them, and the text of those is removed.
+ * It is complete unless it ends in U+FFFD, which decoders write for an incomplete character. */
 #include "language/text_stream.h"
 
 #include <string.h>
 
-enum { MAX_HELD = 16 }; /* tokens without a whole character: then it is really U+FFFD */
+enum { MAX_HELD = 16 }; /* tokens without a whole character, after which the text really is U+FFFD */
 
 static int64_t window_count(const att_text_stream *s) { return (int64_t)(s->window.count / sizeof(int32_t)); }
 
@@ -42,8 +42,8 @@ static bool ends_in_replacement(const att_text *t)
     return t->bytes >= 3 && memcmp(t->text + t->bytes - 3, "\xEF\xBF\xBD", 3) == 0;
 }
 
-/* Returns where the text of new tokens begins in `all`: after `before`, without the end of a character that is now
- * whole. */
+/* Returns the beginning of the new tokens' text in `all`: the end of `before`, but before a character that is whole
+ * only now. */
 static size_t begin_of_new(const att_text *before, const att_text *all)
 {
     size_t at = before->bytes;
@@ -87,7 +87,7 @@ static att_status add_text(att_text_stream *s, bool last)
 
 /* ---- stop strings */
 
-/* Ends the text before the first stop string that is in what was not delivered. */
+/* Ends the text before the first stop string in the text that was not delivered. */
 static void find_stop(att_text_stream *s)
 {
     for (size_t at = s->sent; at < s->text.count && !s->stopped; at++)
@@ -100,7 +100,7 @@ static void find_stop(att_text_stream *s)
         }
 }
 
-/* Returns the number of bytes at the end of the text that are the beginning of a stop string. */
+/* Returns the number of bytes at the end of the text that may be the beginning of a stop string. */
 static size_t begun_stop(const att_text_stream *s)
 {
     const size_t max = s->text.count - s->sent;

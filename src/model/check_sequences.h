@@ -1,4 +1,4 @@
-/* Checks of what callers give to a model. */
+/* Checks of sequences that callers pass to a model. */
 #ifndef ATT_MODEL_CHECK_SEQUENCES_H
 #define ATT_MODEL_CHECK_SEQUENCES_H
 

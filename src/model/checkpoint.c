@@ -16,7 +16,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const att_checkpoint_entry *)a)->name, ((const att_checkpoint_entry *)b)->name);
 }
 
-/* Returns the tensor with a name of theirs; -1: none. */
+/* Returns the tensor with a name of the file; -1: none. */
 static int64_t find(const att_checkpoint *c, const char *theirs)
 {
     const att_checkpoint_entry wanted = {.name = theirs};
@@ -128,7 +128,7 @@ att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int ran
 
 /* ---- open and close */
 
-/* Also of a link to nothing, which is named where it is opened. */
+/* Returns whether a file exists, even as a link to nothing, which opening it then reports. */
 static bool exists(const char *folder, const char *name)
 {
     char path[ATT_MAX_PATH];
@@ -205,7 +205,7 @@ static att_status open_gguf(att_checkpoint *c, att_gguf *g)
     return c->entry ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* g NULL: the files of the folder */
+/* Opens a checkpoint; g NULL: the files of the folder. */
 static att_status open_any(att_ctx *ctx, const char *folder, att_gguf *g, const att_checkpoint_name *names,
                            const char *prefix, att_checkpoint **out)
 {
@@ -324,7 +324,7 @@ att_status att_checkpoint_check_tied(const att_checkpoint *c)
                     c->path, head_name, table_name);
 }
 
-/* Does the name begin with this, where '*' stands for a number? */
+/* Returns whether the name begins with `with`, in which '*' stands for a number. */
 static bool begins(const char *name, const char *with)
 {
     for (; *with; with++)
@@ -338,7 +338,8 @@ static bool begins(const char *name, const char *with)
     return true;
 }
 
-/* Is the name, without the prefix, one of a tensor that such files have and such models do not need? */
+/* Returns whether the name, without the prefix, is that of a tensor that such files have but such models do not
+ * need. */
 static bool is_expected(const att_checkpoint *c, const char *name, const char *const *unused)
 {
     const size_t prefix = strlen(c->prefix);

@@ -15,7 +15,7 @@ att_status att_settings_checksum(att_ctx *ctx, json_t *settings, uint64_t *sum)
     return ATT_OK;
 }
 
-/* sum continued over n numbers, `stride` apart, as f32 */
+/* Returns sum continued over n numbers, `stride` apart, as f32. */
 static uint64_t sum_numbers(uint64_t sum, att_ctx *ctx, const att_tensor *x, int64_t at, int64_t n, int64_t stride)
 {
     enum { SOME = 1024 }; /* whole blocks of a quantized type */

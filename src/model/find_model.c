@@ -1,4 +1,4 @@
-/* Models by name: the folders where they are searched */
+/* Models by name: the folders in which they are searched. */
 #include "attend_model.h"
 
 #include "attend_util.h"
@@ -21,7 +21,7 @@ static bool is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-/* Does it fit? */
+/* Sets a path; false: it does not fit. */
 ATT_PRINTF(2, 3) static bool set_path(att_model_path *path, const char *format, ...)
 {
     va_list list;
@@ -31,7 +31,7 @@ ATT_PRINTF(2, 3) static bool set_path(att_model_path *path, const char *format, 
     return n >= 0 && (size_t)n < sizeof path->text;
 }
 
-/* Finds the models folder; "" if no variable states where it is. */
+/* Finds the models folder; "" if no environment variable states it. */
 static att_status find_own(att_model_path *out)
 {
     const char *own = getenv("ATTEND_MODELS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -58,8 +58,8 @@ att_status att_models_folder(att_model_path *out)
                                       "there is no models folder, as HOME is not set: set ATTEND_MODELS to a folder");
 }
 
-/* Finds the models that come with attend: relative to the program, so that an installed tree may be moved, and so is a
- * build folder; else where this library was to be installed. Is there such a folder?. */
+/* Finds the models that come with attend: relative to the program, so that an installed tree or a build folder may be
+ * moved; otherwise in the library's installation folder. Returns whether there is such a folder. */
 static bool find_shipped(att_model_path *out)
 {
     static const char *const from_program[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models",
@@ -76,7 +76,7 @@ static bool find_shipped(att_model_path *out)
     return set_path(out, "%s/attend/models", ATT_DATA_FOLDER) && is_folder(out->text);
 }
 
-/* Has the folder a model? */
+/* Finds out whether a folder has a model. */
 static att_status find_model(const char *folder, bool *found)
 {
     att_model_path config;
@@ -93,7 +93,7 @@ static att_status find_model(const char *folder, bool *found)
     return ATT_OK;
 }
 
-/* Is it the folder of a conversion that did not end? */
+/* Returns whether a name is that of an unfinished conversion. */
 static bool is_unfinished(const char *name)
 {
     static const char end[] = ".unfinished";

@@ -1,4 +1,4 @@
-/* The settings of a .gguf file as config.json and generation_config.json. */
+/* Converts the settings of a .gguf file to config.json and generation_config.json. */
 #include "model/gguf_model.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct reader {
     char key[KEY];
 } reader;
 
-/* "attention.head_count" as "llama.attention.head_count" */
+/* Returns the key of a name: "llama.attention.head_count" for "attention.head_count". */
 static const char *key_of(reader *r, const char *name)
 {
     snprintf(r->key, sizeof r->key, "%s.%s", r->a->name, name);
@@ -37,7 +37,7 @@ static void set(reader *r, const char *name, json_t *value)
         att_gguf_fail(r->g, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* Returns a number that was stored as f32, with as few digits as it needs: the double of 1e-05 rather than of
+/* Returns a number that was stored as f32 with as few digits as it needs: the double of 1e-05 rather than of
  * 9.99999975e-06. */
 static json_t *short_number(double x)
 {
@@ -79,7 +79,7 @@ static const architecture *find_architecture(att_gguf *g)
 
 /* ---- rotary positions */
 
-/* Returns the factors by which frequencies are divided -> factor; their number. */
+/* Reads the factors by which frequencies are divided -> factor; returns their number. */
 static int64_t read_factors(reader *r, int64_t head_dim, float factor[MAX_PAIRS])
 {
     const att_gguf_tensor *t = att_gguf_find(r->g, "rope_freqs.weight");
@@ -128,7 +128,7 @@ static json_t *factors_of(const float *factor, int64_t n)
 }
 
 /* Returns the scaling of positions: its type, and the factor of "linear". As in llama.cpp, a factor without a type is
- * linear, and 0 is none. */
+ * linear, and 0 stands for no scaling. */
 static const char *read_scaling(reader *r, double *factor)
 {
     const double attention = get_number(r, "rope.scaling.attn_factor", 1);
@@ -233,7 +233,7 @@ att_status att_gguf_config(att_gguf *g, json_t **root)
     set_ids(&r);
     set(&r, "hidden_act", json_string("silu"));
     set(&r, "tie_word_embeddings", json_boolean(!att_gguf_find(g, "output.weight")));
-    if (strcmp(r.a->name, "qwen2") != 0) /* which has biases without a setting for them */
+    if (strcmp(r.a->name, "qwen2") != 0) /* qwen2 has biases without a setting for them */
         set(&r, "attention_bias", json_boolean(att_gguf_find(g, "blk.0.attn_q.bias") != NULL));
     if (strcmp(r.a->name, "llama") == 0)
         set(&r, "mlp_bias", json_boolean(att_gguf_find(g, "blk.0.ffn_up.bias") != NULL));

@@ -1,4 +1,4 @@
-/* Settings of a .gguf file as if they were files. */
+/* Reads the settings of a .gguf file as if they were files. */
 #include "model/gguf_model.h"
 
 #include "text/gguf_tokenizer.h"

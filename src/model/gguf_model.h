@@ -6,13 +6,13 @@
 #include "io/gguf.h"
 #include "io/settings.h"
 
-/* Settings in the format of config.json, with whole numbers as such -> *root. Errors: an architecture other than llama,
- * qwen2 and qwen3, by its name; settings that these do not have. (gguf_config.c)
+/* Makes settings in the format of config.json, with integers as integers -> *root. Errors: an architecture other than
+ * llama, qwen2 and qwen3 (the message names it); settings that these do not have. (gguf_config.c)
  *
- * Factors of frequencies become "rope_type": "llama3", if they are those of Llama 3; else "factors", which only
+ * Factors of frequencies become "rope_type": "llama3" if they are those of Llama 3, and otherwise "factors", which only
  * attend knows. */
 att_status att_gguf_config(att_gguf *g, json_t **root);
-/* generation_config.json */
+/* Makes the settings of generation_config.json. */
 att_status att_gguf_generation_config(att_gguf *g, json_t **root);
 
 /* Reads a file of settings by its name: one of the two, or tokenizer_config.json. *root NULL without an error: there is
@@ -22,7 +22,7 @@ att_status att_gguf_file(att_gguf *g, const char *name, json_t **root);
  * three files are made. */
 void att_model_settings_read(att_settings *s, att_ctx *ctx, const char *model, const char *name, bool required);
 
-/* The tensors */
+/* The tensors of a .gguf file. */
 typedef struct att_gguf_weights {
     att_ctx *ctx;
     int64_t count;
@@ -31,8 +31,8 @@ typedef struct att_gguf_weights {
     char *names, *memory;
 } att_gguf_weights;
 
-/* Lists all tensors as they are stored: views of the file, but where rows are in another order. Error: one whose name
- * is not known. */
+/* Lists all tensors as they are stored: views of the file, except those whose rows are in another order, which are
+ * copied. Error: a tensor with an unknown name. */
 att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w);
 void att_gguf_weights_free(att_gguf_weights *w);
 

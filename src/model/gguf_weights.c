@@ -1,6 +1,6 @@
-/* The tensors of a .gguf file as a checkpoint. Rows of queries and keys are in another order in files of the
- * architecture llama, where the two numbers that a position rotates are neighbors: row 2 i + j of a head there is row j
- * d/2 + i here. */
+/* The tensors of a .gguf file as a checkpoint. In files of the architecture llama, rows of queries and keys are in
+ * another order: the two numbers that a position rotates are neighbors, so row 2 i + j of a head there is row j d/2 + i
+ * here. */
 #include "model/checkpoint.h"
 #include "model/gguf_model.h"
 #include "util/util.h"
@@ -37,11 +37,11 @@ static int64_t source_row(int64_t r, int64_t head_dim)
 
 /* ---- which tensors */
 
-/* Writes the name in model.safetensors; false: none, and if the tensor is one that has no place there, not even an
- * error. */
+/* Writes the name in model.safetensors; false: there is none, which is not an error for tensors that model.safetensors
+ * does not need. */
 static bool rename_tensor(att_gguf *g, const char *name, char theirs[ATT_CHECKPOINT_NAME])
 {
-    if (strcmp(name, "rope_freqs.weight") == 0) /* a setting */
+    if (strcmp(name, "rope_freqs.weight") == 0) /* it is a setting */
         return false;
     if (strcmp(name, "output.weight") == 0) {
         strcpy(theirs, "lm_head.weight");
@@ -65,7 +65,7 @@ bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME])
     return att_checkpoint_translate(reverse, "", strncmp(theirs, "model.", 6) ? theirs : theirs + 6, name);
 }
 
-/* Returns the size of heads whose rows are in another order; 0: they are not. */
+/* Returns the size of heads if their rows are in another order; otherwise 0. */
 static int64_t head_dim_of(att_gguf *g, const char *name, int64_t rows)
 {
     const bool query = strstr(name, ".attn_q."), key = strstr(name, ".attn_k.");
@@ -88,8 +88,8 @@ typedef struct named {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
 
-/* Copies or views the tensor i of w, which was t: a view of the file if it is in order, else copied to *to, which then
- * moves past it. */
+/* Makes tensor i of w from t: a view of the file if its rows are in order, otherwise a copy at *to, which then moves
+ * past it. */
 static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const att_gguf_tensor *t, char **to)
 {
     const int64_t rows = t->rank > 1 ? t->elements / t->dim[t->rank - 1] : t->elements, bytes = t->bytes / rows;

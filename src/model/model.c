@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* In a new model matrices are uniform in +-sqrt(6 / (in + out)) (Glorot, Bengio 2010), convolutions normal by their
- * inputs (He et al. 2015), and biases are 0. */
+/* Initializes a parameter of a new model: matrices uniformly in +-sqrt(6 / (in + out)) (Glorot, Bengio 2010),
+ * convolutions normally by their inputs (He et al. 2015), biases with 0. */
 static att_status initialize(void *user, const char *name, const att_init *init, const att_tensor *value)
 {
     const att_model *m = user;
@@ -49,10 +49,10 @@ static att_dtype wanted_type(const att_model *m, const char *name, const att_ten
     return stored->rank == 2 && (in_blocks || att_dtype_size(dtype) > 0) ? dtype : stored->dtype;
 }
 
-/* Are parameters copies of what the model has read? Then it keeps all that it needs of its files in those. */
+/* Returns whether parameters are copies of what the model has read, so that it does not need its files any more. */
 static bool owns_parameters(const att_model *m) { return m->options.copy && m->options.weights; }
 
-/* Memory of the model for a parameter */
+/* Allocates memory of the model for a parameter. */
 static att_status own_memory(att_model *m, att_dtype dtype, int rank, const int64_t *dim, int64_t n, att_tensor *out)
 {
     void *memory = att_nn_params_alloc(m->params, (size_t)att_dtype_bytes(dtype, n));
@@ -64,7 +64,7 @@ static bool is_fresh(const att_model *m, const char *name)
     return m->change && m->change->fresh && m->change->fresh(m, name, m->change->user);
 }
 
-/* Makes a parameter that is not loaded, as one of a new model whose initialization is not chosen. */
+/* Makes a parameter that is not loaded, with the default initialization of a new model. */
 static att_status make_fresh(att_model *m, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     const att_init init = {.size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM};
@@ -102,7 +102,7 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
     return e ? e : att_progress_add(&m->progress, n);
 }
 
-/* Was anything quantized, as asked for? */
+/* Checks that some matrix was quantized if options require it. */
 static att_status check_quantized(const att_model *m)
 {
     const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : ATT_F32;
@@ -134,8 +134,8 @@ static const char *name_at(const void *params, int64_t i)
     return name;
 }
 
-/* Is a parameter a view of the model's files? Of a model for training those that are not are copies, whose pages are
- * given back. */
+/* Returns whether a parameter is a view of the model's files. In a model for training the others are copies, and their
+ * pages of the files are released. */
 static bool reads_files(const att_model *m)
 {
     bool reads = false;
@@ -243,7 +243,7 @@ static att_model *begin(att_ctx *ctx, const char *caller, const att_model_kind *
     return m;
 }
 
-/* All pointers to structs have the same representation. */
+/* Sets *out: all pointers to structs have the same representation. */
 static void set_out(att_model *m, void *out) { memcpy(out, &m, sizeof m); }
 
 static att_status open_model(att_model *m, const char *folder, void *out)
@@ -380,7 +380,7 @@ att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_mo
     m->change = change;
     m->seed = change ? change->seed : 0;
     s = open_model(m, folder, out);
-    if (!s) { /* the caller's */
+    if (!s) { /* the caller's pointer */
         m->freeze = (att_patterns){0};
         m->change = NULL;
     }

@@ -1,5 +1,5 @@
 /* The common base of all models, which opens, makes and frees them. A model is a struct whose first member is an
- * att_model; its kind has functions and tables that are special about it. */
+ * att_model; its kind has the functions and tables that differ between models. */
 #ifndef ATT_MODEL_MODEL_H
 #define ATT_MODEL_MODEL_H
 
@@ -20,8 +20,8 @@ typedef struct att_model_kind {
      * with m->params; its own errors are returned, those of the parameters are found by the caller. */
     void (*configure)(att_model *m, att_settings *s);
     att_status (*build)(att_model *m);
-    /* Loads a parameter from m->checkpoint: att_nn_params_config.load with the model as its user. NULL:
-     * att_checkpoint_load */
+    /* Loads a parameter from m->checkpoint, as att_nn_params_config.load with the model as its user. NULL:
+     * att_checkpoint_load. */
     att_status (*load_parameter)(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out);
     const att_checkpoint_name *names; /* names of parameters in model.safetensors; NULL: ours */
     const char *prefix;               /* optional prefix of all of them */
@@ -29,12 +29,12 @@ typedef struct att_model_kind {
     /* The name of a matrix that is not a weight of products: it keeps the type of the file, whatever options.weights
      * is. Or NULL */
     const char *unconverted;
-    /* Instead, for a model that consists of other models: opens them. */
+    /* Opens the other models of which a model consists, instead of configure and build. */
     att_status (*load)(att_model *m, const char *folder);
-    /* For options.prepare: applies a model that is open to something small, so that all copies of weights are made that
-     * calls need. NULL: whoever opens the model does it. */
+    /* Applies an open model to a small input for options.prepare, so that all copies of weights are made that calls
+     * need. NULL: the function that opens the model does it. */
     att_var *(*prepare)(att_tape *t, const void *model);
-    /* Frees the members besides the att_model; the model may be incomplete. Or NULL: they are those of m->params. */
+    /* Frees the members besides the att_model; the model may be incomplete. NULL: all members belong to m->params. */
     void (*free)(att_model *m);
 } att_model_kind;
 
@@ -74,20 +74,20 @@ struct att_model {
     const att_model_change *change;       /* during opening, or NULL */
     const att_model_extension *extension; /* or NULL */
     att_nn_params *params;
-    att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
+    att_checkpoint *checkpoint; /* has the memory of the parameters; NULL: they have their own */
 };
 
 /* Returns which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have
  * failed, with a message that has the purpose: " for embeddings of sentences", or "". */
 const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose);
-/* Finds the kind that opens FOLDER's config.json, and checks the arguments, which att_model_open_for_training gets
- * next. *kind stays if the weights are a .gguf file. */
+/* Finds the kind that opens FOLDER's config.json, and checks the arguments of a following att_model_open_for_training.
+ * *kind is unchanged if the weights are a .gguf file. */
 att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
                                const att_model_kind **kind, void *out);
 
 /* Opens the model of FOLDER for inference. options or NULL: defaults. `caller` is for errors. out: the address of a
- * pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL; what opening may
- * find. */
+ * pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL; those of the folder's
+ * content. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out);
 /* Opens a model as att_model_open does, by the kind that opens FOLDER's config.json, or by `gguf` if the weights are a
@@ -115,23 +115,24 @@ att_status att_model_open_inside(const att_model *outer, const att_model_kind *k
 att_status att_model_add_folder(att_model *m, const char *names, const char *folder);
 /* Makes a new model for training, randomly initialized. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
-/* model: the struct, or NULL. */
+/* Frees a model; model: the struct, or NULL. */
 void att_model_free(void *model);
 
-/* During build: does this parameter exist? Always true in a new model. */
+/* Returns, during build, whether this parameter exists; always true in a new model. */
 bool att_model_has(const att_model *m, const char *name);
-/* During build: an embedding table name.weight [n, features]; in a new model normal with mean 0 and standard deviation
- * 1 / sqrt(features), and row `pad`, if it exists, is 0. */
+/* Makes, during build, an embedding table name.weight [n, features]; in a new model normal with mean 0 and standard
+ * deviation 1 / sqrt(features), and row `pad`, if it exists, is 0. */
 att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad);
 
-/* Tells p, a parameter of the model or a view of one, whether its value is in a mapped file (model_memory.c). */
+/* Marks p, a parameter of the model or a view of one, as mapped if its value is in a mapped file (model_memory.c). */
 void att_model_set_mapped(const att_model *m, att_param *p);
-/* Adds what m takes. */
+/* Adds the weights of m to sum. */
 void att_model_weights_add(const att_model *m, att_model_weights *sum);
 /* Counts the bytes of the weights of m, or NULL; `caller` is for errors. */
 att_status att_model_weights_write(const char *caller, const att_model *m, att_model_weights *weights);
 
-/* Error: a row of results x [n, width] is not finite, as of damaged weights; what: "the probabilities of image". */
+/* Checks that results x [n, width] are finite; damaged weights can make them infinite or NaN. what: "the probabilities
+ * of image". */
 att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x);
 /* Checks x, rows [first, first + n) of the results, as att_check_finite does. */
 att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, int64_t n, int64_t width,

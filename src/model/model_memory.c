@@ -1,4 +1,4 @@
-/* What a model takes of memory */
+/* The memory of a model's weights. */
 #include "model/model.h"
 #include "util/shape.h"
 

@@ -19,7 +19,7 @@ const void *att_model_type_find(const att_model_types *types, const char *type)
     return NULL;
 }
 
-/* "one of bert, marian and vit"; of one type, that in quotes */
+/* A list of types: "one of bert, marian and vit", or a single type in quotes. */
 typedef struct type_names {
     char text[300]; /* as many as fit */
 } type_names;

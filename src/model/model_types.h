@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* A table whose rows begin with a type, a const char *, so that each type is listed once: with what it decides. */
+/* A table whose rows begin with a type, a const char *, so that each type is listed once, with the settings that depend
+ * on it. */
 typedef struct att_model_types {
     const void *rows;
     size_t row_bytes;
@@ -16,7 +17,7 @@ typedef struct att_model_types {
 #define ATT_MODEL_TYPES(table) {(table), sizeof (table)[0], sizeof (table) / sizeof (table)[0]}
 /* clang-format on */
 
-/* Type i; NULL: out of range. */
+/* Returns type i; NULL: out of range. */
 const char *att_model_type_at(const att_model_types *types, int64_t i);
 /* Returns the row of a type; NULL: none. */
 const void *att_model_type_find(const att_model_types *types, const char *type);

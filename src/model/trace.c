@@ -1,4 +1,4 @@
-/* Traces: what a pass will have, in which memory, and what is asked about it */
+/* Traces: describes a pass, lays out its memory, and answers questions about it. */
 #include "model/trace.h"
 #include "util/util.h"
 
@@ -19,7 +19,7 @@ static const att_trace_part *part_of(const att_trace *t, att_trace_side side)
     return NULL;
 }
 
-/* A layer of a decoder has self-attention and then, where there is any, cross-attention. */
+/* Adds the layers. A layer of a decoder has self-attention and then cross-attention, if there is any. */
 static void add_layers(att_trace *t)
 {
     const att_trace_part *decoder = part_of(t, ATT_TRACE_SIDE_DECODER), *cross = part_of(t, ATT_TRACE_SIDE_CROSS);
@@ -54,7 +54,8 @@ static bool name_scopes(att_trace *t)
 
 /* ---- options */
 
-/* Tokens that options.hide is about: those of the source, or where there is none of the decoder */
+/* Returns the number of tokens to which options.hide applies: those of the source, or of the decoder if there is no
+ * source. */
 static int64_t hidable(const att_trace *t) { return t->info.source > 0 ? t->info.source : t->info.target; }
 
 static att_status check_layers(const att_trace *t, const att_trace_options *o)
@@ -130,7 +131,7 @@ typedef struct block {
     bool overflow;
 } block;
 
-/* Returns the next a * b * c numbers of 4 bytes; NULL where it only counts, or there are none. */
+/* Returns the next a * b * c numbers of 4 bytes; NULL if it only counts, or there are none. */
 static void *reserve(block *b, int64_t x, int64_t y, int64_t z)
 {
     int64_t n;
@@ -175,7 +176,7 @@ static void hide(att_trace *t, const att_trace_options *o)
         t->shown[o->hide[i]] = 0;
 }
 
-/* Ids are there even if only a description is wanted. */
+/* Copies ids, even if only a description is wanted. */
 static att_status copy_ids(att_trace *t)
 {
     att_trace_info *i = &t->info;

@@ -1,5 +1,6 @@
-/* Traces, internal. A subject describes a pass of its model by a table of stacks of layers, whose attention and hidden
- * states are found by their scopes; the rest is the same for all. Public: att_trace_*. */
+/* Traces, internally. A subject describes a pass of its model by a table of stacks of layers, whose attention and
+ * hidden states are found by their scopes; everything else is the same for all models. The public functions are
+ * att_trace_*. */
 #ifndef ATT_MODEL_TRACE_H
 #define ATT_MODEL_TRACE_H
 
@@ -14,8 +15,8 @@ typedef struct att_trace_part {
     int64_t kv_heads;          /* 0: heads */
     int64_t head_dim, key_dim; /* of queries and of keys; key_dim 0: head_dim */
     int64_t queries, keys;
-    int64_t first_key; /* which token of the source is the first key, for options.hide */
-    int64_t params;    /* numbers (f32) that the parameters of the plan's stages have together */
+    int64_t first_key; /* index in the source of the first key, for options.hide */
+    int64_t params;    /* numbers (f32) of all parameters of the plan's stages */
     const char *score; /* NULL: "dot" */
     bool causal;
     int64_t window;
@@ -30,34 +31,34 @@ enum { ATT_TRACE_PARTS = 3 };
 typedef struct att_trace_pass {
     att_ctx *ctx;
     const char *caller; /* for errors: "att_sentence_trace" */
-    /* In the order of their computation, but layers of the decoder and of cross-attention take turns. */
+    /* In the order of their computation, except that layers of the decoder and of cross-attention alternate. */
     att_trace_part part[ATT_TRACE_PARTS];
     int parts;
-    /* By the subject: source and target, ids (copied), truncated, shifted, grid, prefix, output_rows and outputs;
-     * image, which self must own, and bytes, those of what it owns. The rest is filled in. */
+    /* The subject sets: source and target, ids (copied), truncated, shifted, grid, prefix, output_rows and outputs;
+     * image, which self must own, and bytes, the memory that self owns. Other fields are filled in. */
     att_trace_info info;
-    /* Applies the model once. Ids, images and the like are needed during att_trace_make alone. */
+    /* Applies the model once. Ids, images and so on are needed only during att_trace_make. */
     att_var *(*apply)(const void *self, att_tape *t);
-    /* What the model makes of hidden states x of `output_side`: of some rows [count, hidden] -> [count, outputs], or,
-     * if whole, of all rows -> [output_rows, outputs]. NULL: the result of apply [output_rows, outputs] is kept; none
-     * is if info.outputs is 0. */
+    /* Computes the output from hidden states x of `output_side`: of some rows [count, hidden] -> [count, outputs], or,
+     * if whole, of all rows -> [output_rows, outputs]. NULL: the result of apply [output_rows, outputs] is kept, unless
+     * info.outputs is 0. */
     att_var *(*output)(const void *self, att_tape *t, att_var *x);
     att_trace_side output_side;
     bool whole;
     void (*free)(const void *self); /* frees what self has: when the trace is freed, or after an error; or NULL */
 } att_trace_pass;
 
-/* Makes a trace, which keeps a copy of self [self_bytes]. options or NULL: defaults; ids, n_ids have been read by the
- * subject. Errors: options out of range; attention or hidden states other than those of the table; those of the pass.
+/* Makes a trace, which keeps a copy of self [self_bytes]. options or NULL: defaults; the subject has read ids and
+ * n_ids. Errors: options out of range; attention or hidden states other than those of the table; those of the pass.
  */
 att_status att_trace_make(const att_trace_pass *pass, const void *self, size_t self_bytes,
                           const att_trace_options *options, att_trace **out);
 
 /* ---- between the files trace*.c */
 
-enum { ATT_TRACE_PARAMS = 17 }; /* those of a plan's stages, and the mask of options.hide */
+enum { ATT_TRACE_PARAMS = 17 }; /* maximum parameters of a plan's stages, and the mask of options.hide */
 
-/* One attention layer. Arrays are NULL where options.layers leaves it out. */
+/* One attention layer. Arrays are NULL if options.layers leaves it out. */
 typedef struct att_trace_layer {
     const att_trace_part *part;
     int64_t layer;
@@ -88,26 +89,26 @@ struct att_trace {
     att_trace_layer *layer; /* [info.attentions] */
     att_trace_states states[ATT_TRACE_SIDES];
     float *result;  /* [output_rows, outputs] of apply; or NULL */
-    uint8_t *shown; /* [tokens that options.hide is about]: 0: hidden; or NULL */
-    float *numbers; /* memory of all of these */
-    int32_t *ids;   /* of the source, then of the target */
+    uint8_t *shown; /* [tokens to which options.hide applies]: 0: hidden; or NULL */
+    float *numbers; /* memory of all these arrays */
+    int32_t *ids;   /* ids of the source, then of the target */
 };
 
 /* (trace_find.c)
  *
- * The layer whose scope has this pattern: 0 for one without '#'; -1: none has. */
+ * Returns the layer whose scope has this pattern, 0 for a pattern without '#'; -1: none. */
 int64_t att_trace_layer_of(const char *pattern, const char *scope);
-/* Is options.hide about the keys of a part? */
+/* Returns whether options.hide applies to the keys of a part. */
 bool att_trace_hides(const att_trace *t, const att_trace_part *part);
 /* Returns the number of the attention of a side's layer; -1: there is none. */
 int64_t att_trace_index(const att_trace *t, att_trace_side side, int64_t layer);
-/* Error: there is no attention i. */
+/* Checks that there is an attention i. */
 att_status att_trace_check_attention(const char *caller, const att_trace *t, int64_t i);
 /* Applies the model and records what the trace has memory for. (trace_record.c) */
 att_status att_trace_record(att_trace *t, const att_trace_options *options);
-/* Errors: t is NULL; there are no numbers. */
+/* Checks that a trace has numbers. Errors: t is NULL; it only describes. */
 att_status att_trace_ready(const char *caller, const att_trace *t);
-/* Errors: rows [first, first + count) are not in [0, rows); out is NULL, and there is a row. */
+/* Checks rows. Errors: [first, first + count) is not in [0, rows); out is NULL, and there is a row. */
 att_status att_trace_check_rows(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
                                 const void *out);
 

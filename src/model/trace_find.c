@@ -1,4 +1,4 @@
-/* Traces: finding layers in the table of a pass */
+/* Finds layers in the table of a trace's pass. */
 #include "model/trace.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A pass of a model, recorded by the hook of its tape: queries, keys, lengths of values, hidden states */
+/* Records a pass of a model by the hook of its tape: queries, keys, lengths of values, hidden states. */
 #include "model/trace.h"
 #include "util/shape.h"
 
@@ -10,7 +10,7 @@ typedef struct recording {
     att_tape *tape;
     const att_trace_head *zero; /* [n_zero] */
     int64_t n_zero;
-    att_tensor param[ATT_TRACE_PARAMS]; /* of the attention that is computed next */
+    att_tensor param[ATT_TRACE_PARAMS]; /* parameters of the next attention */
 } recording;
 
 /* ---- scopes */
@@ -33,7 +33,7 @@ static bool is_shape(const att_tensor *x, int64_t a, int64_t b, int64_t c)
     return x->rank == 3 && x->dim[0] == a && x->dim[1] == b && x->dim[2] == c && x->dtype == ATT_F32;
 }
 
-/* Does a call have the shapes of the table? */
+/* Returns whether a call has the shapes of the table. */
 static bool fits(const att_trace_layer *l, const att_attention_args *a)
 {
     const att_trace_part *p = l->part;
@@ -42,7 +42,7 @@ static bool fits(const att_trace_layer *l, const att_attention_args *a)
            a->n_params <= ATT_TRACE_PARAMS;
 }
 
-/* Copies parameters of stages. False: they are more numbers than the table has. */
+/* Copies parameters of stages. False: they have more numbers than the table states. */
 static bool copy_params(att_trace_layer *l, const att_attention_args *a)
 {
     float *at = l->params;
@@ -75,7 +75,7 @@ static void copy_lengths(const att_tensor *v, float *out)
     }
 }
 
-/* Tensors of a tape are dense. */
+/* Copies rows; tensors of a tape are dense. */
 static void copy_rows(float *out, const att_tensor *x)
 {
     if (att_elements(x) > 0)

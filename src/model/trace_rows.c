@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 64 }; /* rows of weights that are in memory at once, where all are not wanted */
+enum { BLOCK = 64 }; /* rows of weights that are in memory at once, if not all are wanted */
 
 static const char weights_of[] = "the attention weights of token"; /* for errors */
 
@@ -30,7 +30,7 @@ att_status att_trace_check_rows(const char *caller, const att_trace *t, int64_t 
     return count > 0 ? att_require(caller, ATT_NAMED({"out", out})) : ATT_OK;
 }
 
-/* Is head -1 or one of attention i, which has numbers? */
+/* Checks that attention i has numbers, and that head is -1 or one of its heads. */
 static att_status check_head(const char *caller, const att_trace *t, int64_t i, int64_t head)
 {
     if (att_trace_check_attention(caller, t, i))
@@ -45,7 +45,7 @@ static att_status check_head(const char *caller, const att_trace *t, int64_t i, 
     return ATT_OK;
 }
 
-/* Returns the arguments of the call that the model made, of all queries. offsets [4] */
+/* Returns the arguments of the model's call, with all queries. offsets [4]. */
 static att_attention_args args_of(const att_trace_layer *l, int64_t *offsets)
 {
     const att_trace_part *p = l->part;
@@ -61,7 +61,7 @@ static att_attention_args args_of(const att_trace_layer *l, int64_t *offsets)
     return a;
 }
 
-/* scratch [count, keys], for the mean; else NULL */
+/* Computes weights; scratch [count, keys] for the mean, otherwise NULL. */
 static att_status weights(const att_trace_layer *l, int64_t head, int64_t first, int64_t count, float *scratch,
                           float *out)
 {
@@ -82,7 +82,7 @@ static att_status weights(const att_trace_layer *l, int64_t head, int64_t first,
     return s;
 }
 
-/* Rows of a head, which the context's threads compute */
+/* Rows of a head, which the context's threads compute. */
 typedef struct rows_job {
     const att_trace *t;
     const att_trace_layer *layer;
@@ -239,8 +239,8 @@ att_status att_trace_pooled(const att_trace *t, int64_t i, int64_t head, int64_t
 
 /* ---- rollout */
 
-/* out = (0.5 A + 0.5 I) out, where A [n, n] is the mean of a layer's heads; of the first layer the factor itself.
- * scratch [2, n, n] */
+/* Computes out = (0.5 A + 0.5 I) out, where A [n, n] is the mean of a layer's heads; for the first layer the factor
+ * itself. scratch [2, n, n]. */
 static att_status roll(const att_trace *t, int64_t i, bool first, int64_t n, float *scratch, float *out)
 {
     const int64_t shape[] = {n, n};

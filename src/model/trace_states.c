@@ -1,4 +1,4 @@
-/* Hidden states of a trace, and what the model makes of them */
+/* Hidden states of a trace, and the model's output for them. */
 #include "io/cancelled.h"
 #include "model/trace.h"
 #include "util/shape.h"
@@ -44,8 +44,8 @@ att_status att_trace_hidden(const att_trace *t, att_trace_side side, int64_t lay
     return s;
 }
 
-/* Rows [first, first + count) of what the model makes of x [rows, hidden] -> out [count, outputs]; all that x has if
- * it is a whole */
+/* Computes rows [first, first + count) of the model's output for x [rows, hidden] -> out [count, outputs]; all rows if
+ * the output is a whole. */
 static att_status compute(const att_trace *t, att_tape *tape, const float *x, int64_t rows, int64_t hidden,
                           int64_t first, int64_t count, float *out)
 {

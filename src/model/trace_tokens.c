@@ -1,4 +1,4 @@
-/* The tokens of a trace, of a text or given by its options */
+/* The tokens of a trace: those of a text, or given by its options. */
 #include "model/trace_tokens.h"
 #include "attend_util.h"
 

@@ -11,11 +11,12 @@ typedef struct att_trace_text {
     const att_tokenizer *tokenizer;
     const char *text; /* [bytes] */
     size_t bytes;
-    int64_t max_tokens; /* a longer text is truncated, if `truncates`; other tokens than 1 to these are an error */
+    int64_t max_tokens; /* a longer text is truncated if `truncates`; otherwise the number of tokens must be from 1 to
+                         * this */
     bool truncates;
 } att_trace_text;
 
-/* options or NULL: the text's. out: att_tokens_free frees it. */
+/* Tokenizes the text, or copies the ids of options, if they have any. options or NULL. att_tokens_free frees out. */
 att_status att_trace_tokenize(const att_trace_text *text, const att_trace_options *options, att_tokens *out);
 
 #endif

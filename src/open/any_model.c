@@ -7,7 +7,7 @@ struct att_any_model {
     att_ctx *ctx;
     const att_model_subject *subject;
     att_model_identity identity;
-    void *model; /* as the subject's functions have it */
+    void *model; /* of the type of the subject's functions */
 };
 
 static att_status open_as(att_any_model *m, const char *path, att_subject subject, const att_model_options *options)
@@ -16,7 +16,7 @@ static att_status open_as(att_any_model *m, const char *path, att_subject subjec
     if (subject != ATT_SUBJECT_NONE)
         m->identity.subject = subject;
     m->subject = att_subject_of(m->identity.subject);
-    if (m->subject && s != ATT_ERR_MEMORY) /* opening it knows more of what is wrong */
+    if (m->subject && s != ATT_ERR_MEMORY) /* opening it finds better what is wrong */
         return m->subject->open(m->ctx, path, options, &m->model);
     return s ? s : att_fail(m->ctx, ATT_ERR_UNSUPPORTED, "%s: its files do not tell what kind of model it is", path);
 }

@@ -1,4 +1,4 @@
-/* What a model's folder or .gguf file has. */
+/* Identifies what a model's folder or .gguf file has. */
 #include "att_subjects.h"
 #include "io/file_source.h"
 #include "io/gguf.h"
@@ -117,7 +117,8 @@ static att_status read_config(att_ctx *ctx, const char *path, const char *gguf, 
     return s.status;
 }
 
-/* Is there something, and is it a folder? What a caller gives (io/file_source.h) is all there is. */
+/* Finds out whether a path exists, and whether it is a folder. If the caller supplies files (io/file_source.h), there
+ * are no others. */
 static att_status find(att_ctx *ctx, const char *path, bool *folder)
 {
     struct stat is;

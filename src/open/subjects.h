@@ -4,7 +4,7 @@
 
 #include "model/subject.h"
 
-/* All of them, up to NULL */
+/* All subjects, up to NULL. */
 extern const att_model_subject *const att_subjects[];
 /* Returns the subject of an identity; NULL: ATT_SUBJECT_NONE. */
 const att_model_subject *att_subject_of(att_subject subject);

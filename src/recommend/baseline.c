@@ -1,4 +1,4 @@
-/* Scores by popularity, by neighbors, and by the content of items. */
+/* Computes scores by popularity, by neighbors, and by the content of items. */
 #include "recommend/baseline.h"
 #include "recommend/histories.h"
 #include "util/util.h"
@@ -20,7 +20,7 @@ typedef struct scoring {
     float *means;  /* [n, width]; or NULL */
 } scoring;
 
-/* Returns the score of an item that has none otherwise: negative, in the order of popularity. */
+/* Returns the score of an item that has no other score: negative, in the order of popularity. */
 static float by_popularity(const att_baseline *b, int64_t item) { return -1 / (1 + (float)b->h->counts[item]); }
 
 static void score_all_by_popularity(const att_baseline *b, float *scores, int64_t n)
@@ -36,7 +36,7 @@ static void popularity_row(void *arg, int row)
         s->scores[row * s->n_items + i] = (float)s->b->h->counts[i];
 }
 
-/* Sums similarities to the items of the history, each weighted by where it is from the end. */
+/* Sums similarities to the items of the history, weighted by their distance from the end. */
 static void neighbors_row(void *arg, int row)
 {
     const scoring *s = arg;
@@ -64,7 +64,7 @@ static double squared_length(const float *x, int64_t n)
     return sum;
 }
 
-/* Sums the vectors of the history's items, weighted as above. */
+/* Sums the vectors of the history's items, weighted in the same way. */
 static void mean_row(void *arg, int row)
 {
     const scoring *s = arg;
@@ -77,7 +77,7 @@ static void mean_row(void *arg, int row)
             mean[d] += (float)weight * b->vectors[s->items[i] * b->width + d];
 }
 
-/* Replaces cosines where there is none: items without a vector come last, and a history without any is popular items'.
+/* Replaces missing cosines: items without a vector come last, and a history without vectors gets scores by popularity.
  */
 static void finish_content_row(void *arg, int row)
 {
@@ -132,7 +132,7 @@ static att_status score(void *user, const int32_t *items, const int64_t *offsets
 
 /* ---- the object */
 
-/* Copies the vectors, each to length 1. */
+/* Copies the vectors, scaled to length 1. */
 static att_status copy_vectors(att_baseline *b, const float *vectors)
 {
     const int64_t items = b->h->log->info.items;

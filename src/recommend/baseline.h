@@ -17,14 +17,14 @@ struct att_baseline {
     att_baseline_kind kind;
     int64_t k;               /* neighbors of an item */
     double decay;            /* of weights of the history's items, from its end */
-    int64_t *first;          /* [items + 1]: where each item's neighbors have room; or NULL */
-    int32_t *found;          /* [items]: the number of each one's */
+    int64_t *first;          /* [items + 1]: offsets of the room for each item's neighbors; or NULL */
+    int32_t *found;          /* [items]: the number of each item's neighbors */
     att_neighbor *neighbors; /* [first[items]], nearest first */
     float *vectors;          /* [items, width], of length 1 or 0; or NULL */
     int64_t width;
 };
 
-/* Finds the neighbors of all items; progress: in items, its `all` is set here. */
+/* Finds the neighbors of all items. progress: in items; the function sets its `all`. */
 att_status att_neighbors_find(att_baseline *b, att_progress *progress);
 
 #endif

@@ -1,11 +1,12 @@
 /* BERT4Rec (Sun et al. 2019, "BERT4Rec: Sequential Recommendation with Bidirectional Encoder Representations from
- * Transformer"), as its code has it:
+ * Transformer"), as in its code:
  *
- * x = LayerNorm(E[items] + P), positions being counted from the end of a history, whose last item is the mask
- * each layer: x = LayerNorm(x + Attention(x)), x = LayerNorm(x + GELU(x W_inner + b) W_outer + b)
- * score of item i in place of the mask: LayerNorm(GELU(x W + b)) E[i]
+ * x = LayerNorm(E[items] + P), positions being counted from the end of a history, whose last item is the mask each
+ * layer: x = LayerNorm(x + Attention(x)), x = LayerNorm(x + GELU(x W_inner + b) W_outer + b) score of item i in place
+ * of the mask: LayerNorm(GELU(x W + b)) E[i]
  *
- * without the bias of each item in the scores. In training any items are masked, and each predicted from all others. */
+ * It lacks the bias of each item in the scores. In training any items are masked, and each is predicted from all
+ * others. */
 #include "recommend/recommender.h"
 
 static void build(att_recommender *m)

@@ -1,4 +1,4 @@
-/* Splits: which actions are for training, and which are to be predicted. */
+/* Splits a log into actions for training and actions to be predicted. */
 #include "recommend/holdout.h"
 #include "util/util.h"
 
@@ -23,7 +23,7 @@ static att_status check_share(att_ctx *ctx, const char *name, double share)
     return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is %g, not in (0, 1)", name, share);
 }
 
-/* Finds the points in time from which on the log has these shares of its actions. */
+/* Finds the points in time after which these shares of the actions happen. */
 static att_status points_of_shares(const att_interactions *log, att_holdout_options *o)
 {
     const int64_t n = log->info.actions;
@@ -87,7 +87,8 @@ static int64_t first_from(const att_interactions *log, int64_t begin, int64_t en
     return begin;
 }
 
-/* The first action [begin, end) of a part, which [from, to) are, is a case, if the user has one before it. */
+/* Adds the first action in [begin, end) as a case of a part, whose actions are [from, to), if the user has an action
+ * before it. */
 static void add_first(att_holdout *h, att_holdout_part part, int64_t user, int64_t from, int64_t to)
 {
     if (from == to)

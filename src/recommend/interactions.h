@@ -12,7 +12,7 @@ struct att_interactions {
     att_ctx *ctx;
     att_interactions_info info;
     att_ids users, items;
-    int64_t *offsets;     /* [users + 1]: where each user's actions begin */
+    int64_t *offsets;     /* [users + 1]: the first action of each user */
     int32_t *item;        /* [actions] */
     double *time;         /* [actions]; or NULL */
     att_names info_texts; /* texts of info */
@@ -31,7 +31,8 @@ typedef struct att_action_block {
     att_action actions[ATT_ACTIONS_OF_BLOCK];
 } att_action_block;
 
-/* A log that is being read. Blocks instead of an array that grows: no more memory than the actions need. */
+/* A log that is being read. It has blocks instead of one array that grows, so that it needs no more memory than the
+ * actions. */
 typedef struct att_log_builder {
     att_interactions *log;
     att_action_block *first, *last;
@@ -44,17 +45,17 @@ typedef struct att_log_builder {
 /* Begins a log with the items of the options. */
 att_status att_log_builder_init(att_log_builder *b, att_ctx *ctx, const att_interactions_options *options);
 void att_log_builder_free(att_log_builder *b);
-/* Adds an action; time is not used where the log has none. */
+/* Adds an action. time is not used if the log has no times. */
 att_status att_log_builder_add(att_log_builder *b, const att_where *where, att_byte_view user, att_byte_view item,
                                double time);
-/* Sorts the actions -> *out; `label` names the log in errors. */
+/* Sorts the actions into *out. label: the name of the log in errors. */
 att_status att_log_builder_finish(att_log_builder *b, const char *label, att_interactions **out);
 
-/* Are the times, in the order of the file, ratings rather: few small numbers, *low to *high, that occur again and again
- * and in no order? */
+/* Returns whether the times, in the order of the file, are probably ratings: few small numbers, *low to *high, that
+ * occur often and in no order. */
 bool att_log_has_ratings(const att_interactions *log, double *low, double *high);
 
-/* Actions [begin, end) of the log as a view. */
+/* Returns actions [begin, end) of the log as a view. */
 static inline att_history att_history_of(const att_interactions *log, int64_t begin, int64_t end)
 {
     return (att_history){log->item + begin, log->time ? log->time + begin : NULL, end - begin};

@@ -1,4 +1,5 @@
-/* Makes a log of actions in any order: distributes them to users, and sorts those of each user by time, stably. */
+/* Makes a log from actions in any order: distributes them to users, and sorts the actions of each user by time,
+ * stably. */
 #include "recommend/interactions.h"
 #include "util/util.h"
 
@@ -93,7 +94,7 @@ att_status att_log_builder_add(att_log_builder *b, const att_where *where, att_b
 
 /* ---- to users */
 
-/* Moves the actions to the log, those of each user together, in the order of the file. */
+/* Moves the actions to the log. The actions of each user are together, in the order of the file. */
 static att_status distribute(att_log_builder *b)
 {
     att_interactions *log = b->log;
@@ -121,7 +122,7 @@ static att_status distribute(att_log_builder *b)
     return ATT_OK;
 }
 
-/* Frees the times, where they are ratings rather. */
+/* Frees the times if they are probably ratings. */
 static void drop_ratings(att_log_builder *b)
 {
     att_interactions *log = b->log;
@@ -151,7 +152,7 @@ static void merge(const timed_item *from, timed_item *to, int64_t a, int64_t b, 
         to[i] = a < middle && (b == c || from[a].time <= from[b].time) ? from[a++] : from[b++];
 }
 
-/* Sorts x [n], with scratch [n]; returns where the result is. */
+/* Sorts x [n], with scratch [n]. Returns the one that has the result. */
 static timed_item *sort(timed_item *x, timed_item *scratch, int64_t n)
 {
     for (int64_t width = 1; width < n; width *= 2) {
@@ -195,7 +196,7 @@ static att_status sort_users(att_interactions *log)
     return ATT_OK;
 }
 
-/* In which unit times are is told by the last one. */
+/* Sets the unit of the times, which follows from the last one. */
 static void measure_times(att_interactions *log, bool dates)
 {
     att_interactions_info *i = &log->info;
@@ -210,8 +211,8 @@ static void measure_times(att_interactions *log, bool dates)
 
 /* ---- repeats and duplicates */
 
-/* Counts them; close_gaps: removes duplicates. last [items]: where the last action with an item is, which is before the
- * user's first one if another user's. */
+/* Counts repeated actions. close_gaps: removes duplicates. last [items]: the position of the last action with each
+ * item; a position before the user's first action belongs to another user. */
 static void count_repeats(att_interactions *log, bool close_gaps, int64_t *last)
 {
     int64_t to = 0;

@@ -7,8 +7,8 @@ static const char *const shown[] = {[ATT_LOG_USER] = "user_id", [ATT_LOG_ITEM] =
 
 /* ---- usual names */
 
-/* In small letters and digits alone. Names of the second list count where the first has none: they are of other columns
- * as well. */
+/* The usual names, in only small letters and digits. Names of the second list count if no column has one of the first,
+ * because other columns have them, too. */
 /* clang-format off */
 enum { LISTS = 2, NAMES = 64 };
 static const char *const usual[ATT_LOG_COLUMNS][LISTS][NAMES] = {
@@ -43,8 +43,8 @@ static const char *const usual[ATT_LOG_COLUMNS][LISTS][NAMES] = {
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80; }
 
-/* Small letters and digits alone: "Ordered At" and ordered_at are "orderedat"; false: they are more than there is room
- * for. */
+/* Reduces a name to small letters and digits: "Ordered At" and ordered_at become "orderedat". Returns false if it is
+ * too long for the room. */
 enum { PLAIN = 64 };
 static bool write_plain(att_byte_view name, char plain[PLAIN])
 {
@@ -95,14 +95,15 @@ att_byte_view att_log_column_name(att_byte_view field, bool type)
     return field;
 }
 
-/* The first two columns of those that were asked for; -1: none */
+/* The first two of the columns that were searched for; -1: none. */
 typedef struct columns {
     int64_t first, second;
 } columns;
 
 static void add(columns *found, int64_t i) { *(found->first < 0 ? &found->first : &found->second) = i; }
 
-/* Those with a name that was typed; if there is none, and it is a number, the one with this number */
+/* Finds the columns with a given name. If there is none, and the name is a number, finds the column with this
+ * number. */
 static columns find_named(const att_table *t, bool types, const char *name)
 {
     const att_byte_view wanted = att_log_column_name((att_byte_view){name, strlen(name)}, false);
@@ -127,7 +128,7 @@ static bool is_named(const att_table *t, bool types, int64_t i, const char *name
     return att_log_column_is_in(att_log_column_name(t->field[i], types), (const char *const[]){name, NULL});
 }
 
-/* Finds the columns with usual names of users, items or times, as c states. */
+/* Finds the columns with usual names of users, items or times. c states which. */
 static columns find_usual(const att_table *t, bool types, int c)
 {
     columns found = {-1, -1};

@@ -11,8 +11,8 @@ static att_byte_view skip_blanks(att_byte_view x)
     return x;
 }
 
-/* Is it the beginning of an object or an array: a brace or bracket, alone or before what JSON, or Python's form of it,
- * begins a key or a value with? */
+/* Returns whether a line begins an object or an array: it is a brace or bracket, or a brace or bracket followed by the
+ * beginning of a key or a value in JSON, or in Python's form of it. */
 static bool is_json(att_byte_view line)
 {
     line = skip_blanks(line);

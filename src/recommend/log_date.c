@@ -37,7 +37,7 @@ static bool skip_word(cursor *c, const char *word)
     return found;
 }
 
-/* After its point: digits; the first 18 count */
+/* Reads the digits after the point of a fraction. The first 18 count. */
 static bool read_fraction(cursor *c, double *out)
 {
     int64_t digits = 0, power = 1;
@@ -51,7 +51,7 @@ static bool read_fraction(cursor *c, double *out)
     return c->at > start;
 }
 
-/* Reads "03:05", "3:05:10", "03:05:10.5"; plain: without colons. */
+/* Reads "03:05", "3:05:10" or "03:05:10.5". plain: without colons. */
 static bool read_clock(cursor *c, bool plain, att_date *d)
 {
     if (!read_some(c, plain ? 2 : 1, 2, &d->hour) || !(plain || skip(c, ":")) || !read_digits(c, 2, &d->minute))
@@ -61,7 +61,7 @@ static bool read_clock(cursor *c, bool plain, att_date *d)
     return read_digits(c, 2, &d->second) && (!skip(c, ".,") || read_fraction(c, &d->fraction));
 }
 
-/* Reads "", "Z", " UTC", "+01", "+0100", " -01:00", " +0000 UTC". */
+/* Reads "", "Z", " UTC", "+01", "+0100", " -01:00" or " +0000 UTC". */
 static bool read_zone(cursor *c, att_date *d)
 {
     const bool blank = skip(c, " ");
@@ -118,7 +118,7 @@ static int64_t days_of(int64_t year, int64_t month)
     return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* Days from the beginning of the year 0 to that of `year` */
+/* Returns the days from the beginning of the year 0 to the beginning of `year`. */
 static int64_t days_before(int64_t year)
 {
     const int64_t past = year - 1; /* the year 0 is a leap year */

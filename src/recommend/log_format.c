@@ -22,14 +22,14 @@ const char *att_log_format_name(att_interactions_format kind) { return format_na
 
 static bool has(att_byte_view line, const char *text) { return memmem(line.data, line.bytes, text, strlen(text)); }
 
-/* Returns the last n fields of a record that spaces divide, as one. */
+/* Returns the last n fields of a record as one. Spaces separate its fields. */
 static att_byte_view last_fields(const att_table *t, int64_t n)
 {
     const att_byte_view first = t->field[t->n - n], last = t->field[t->n - 1];
     return (att_byte_view){first.data, (size_t)(last.data + last.bytes - first.data)};
 }
 
-/* Returns how many fields the time at the end of a record has: two or three, where spaces divide a date, the time of
+/* Returns the number of fields of the time at the end of a record: two or three if spaces separate a date, the time of
  * day and perhaps the zone. */
 static int64_t count_time_fields(const att_table *t)
 {
@@ -47,7 +47,7 @@ static bool has_date(const att_table *t)
     return false;
 }
 
-/* Finds the kind that the first line shows, and the separator of the table. Semicolons, commas and quotes are of
+/* Finds the kind that the first line shows, and the separator of the table. Semicolons, commas and quotes indicate
  * CSV. */
 static att_status find_kind(att_table *t, att_byte_view line, const att_interactions_options *o,
                             att_interactions_format *kind)
@@ -73,8 +73,8 @@ static att_status find_kind(att_table *t, att_byte_view line, const att_interact
     return ATT_OK;
 }
 
-/* Sets the separator of the table, whose kind is known. Lines may have commas or semicolons between their fields, too,
- * if all of them have. */
+/* Sets the separator of the table, whose kind is known. Lines may also have commas or semicolons between their fields,
+ * if all lines do. */
 static att_status separate(att_table *t, att_byte_view line, att_interactions_format kind, int64_t max_fields)
 {
     const bool tabs = has(line, "\t"), csv = has(line, ",") || has(line, ";");
@@ -90,7 +90,7 @@ static att_status separate(att_table *t, att_byte_view line, att_interactions_fo
     return e;
 }
 
-/* Keeps the names of the current record, the header or heading. */
+/* Stores the names in the current record, which is the header or heading. */
 static att_status keep_names(att_log_format *f, const att_table *t)
 {
     att_status e = ATT_OK;
@@ -128,7 +128,7 @@ const char *att_log_format_unused_times(const att_log_format *f, const att_table
     return NULL;
 }
 
-/* Columns that are named by their numbers, "3". */
+/* Sets columns that are named by their numbers, such as "3". */
 static att_status number_columns(att_log_format *f, const att_where *where, const att_interactions_options *o)
 {
     const char *const given[] = {[ATT_LOG_USER] = o->user, [ATT_LOG_ITEM] = o->item, [ATT_LOG_TIME] = o->time};
@@ -149,7 +149,8 @@ static att_status number_columns(att_log_format *f, const att_where *where, cons
     return f->kind == ATT_INTERACTIONS_HISTORIES ? ATT_OK : att_log_columns_check(where, f->column);
 }
 
-/* Guesses the time in "user item rating time": the last field, unless only the one before it is likely a time. */
+/* Guesses which field of "user item rating time" is the time: the last one, unless only the one before it is likely a
+ * time. */
 static int64_t guess_time(const att_log_format *f, const att_table *t)
 {
     const bool before = f->fields == MAX_FIELDS && f->time_fields == 1 && att_time_is_likely(t->field[f->fields - 2]) &&
@@ -205,7 +206,7 @@ static att_status read_heading(att_log_format *f, att_table *t, att_byte_view li
     return e ? e : att_table_read(t);
 }
 
-/* Is a table whose separators are those of CSV one without a header? */
+/* Returns whether a table with the separators of CSV has no header. */
 static bool has_no_header(att_table *t, const att_interactions_options *o)
 {
     const bool named = o->user || o->item || (o->time && *o->time);
@@ -228,7 +229,7 @@ att_status att_log_format_find(att_log_format *f, att_table *t, const att_intera
     if (!e && f->kind == ATT_INTERACTIONS_CSV && !options->format && has_no_header(t, options))
         f->kind = ATT_INTERACTIONS_LINES;
     e = e ? e : att_table_peek(t);
-    e = e ? e : att_table_first_line(t, &line); /* again, as the block may have moved */
+    e = e ? e : att_table_first_line(t, &line); /* again, because the block may have moved */
     if (e)
         return e;
     const att_where where = att_table_where(t);
@@ -244,7 +245,7 @@ void att_log_format_free(att_log_format *f) { att_names_free(&f->names); }
 
 /* ---- a record */
 
-/* Returns the first column that a record with n fields has not, for messages. */
+/* Returns the first column that a record with n fields lacks, for messages. */
 static const char *missing(const att_log_format *f, int64_t n)
 {
     for (int c = 0; c < ATT_LOG_COLUMNS; c++)

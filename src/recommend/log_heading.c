@@ -9,7 +9,7 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 
 /* ---- names */
 
-/* Names of columns that are not used, as att_log_column_is_in expects them. */
+/* The names of columns that are not used, in the form that att_log_column_is_in expects. */
 static const char *const others[] = {"rating", "ratings", "score",    "stars", "value", "weight", "count",
                                      "event",  "type",    "quantity", "price", "users", "items",  NULL};
 
@@ -20,7 +20,7 @@ static bool is_known(att_byte_view field)
 
 /* ---- numbers */
 
-/* Does it begin as a number or a date? */
+/* Returns whether it begins like a number or a date. */
 static bool is_number(att_byte_view x)
 {
     size_t i = 0;
@@ -39,7 +39,7 @@ static bool any_is_number(const att_table *t)
     return false;
 }
 
-/* Returns how many digits a number begins with. */
+/* Returns the number of digits at the beginning. */
 static size_t count_digits(att_byte_view x)
 {
     size_t n = 0;
@@ -48,7 +48,8 @@ static size_t count_digits(att_byte_view x)
     return n;
 }
 
-/* A number of nine digits or more, seconds from 1973 on; or a date: one to four digits, and two separators. */
+/* Returns whether it is likely a time: a number of nine digits or more, which is seconds from 1973 on, or a date, which
+ * is one to four digits and two separators. */
 static bool is_time(att_byte_view x)
 {
     const size_t n = count_digits(x), shown = x.bytes < sizeof "2001-12-31" - 1 ? x.bytes : sizeof "2001-12-31" - 1;
@@ -60,7 +61,7 @@ static bool is_time(att_byte_view x)
 
 bool att_log_seems_time(att_byte_view x) { return att_time_is_likely(x) || (count_digits(x) <= 4 && is_time(x)); }
 
-/* A number of up to three digits before the point. */
+/* Returns whether it is likely a rating: a number with up to three digits before the point. */
 static bool is_rating(att_byte_view x)
 {
     const size_t n = count_digits(x);
@@ -77,13 +78,13 @@ bool att_log_has_names(const att_table *t)
     return all;
 }
 
-/* What the first records are. */
+/* The result of looking at the first records. */
 typedef struct seen {
     int64_t records, fields;
     bool any;
-    bool result;       /* as far as has been seen */
+    bool result;       /* of the records up to now */
     uint64_t shape[2]; /* of the first record's user and item */
-    bool again;        /* another record has these */
+    bool again;        /* another record has the same shapes */
     bool untimed;      /* a record's last field is not a time */
 } seen;
 
@@ -124,7 +125,7 @@ bool att_log_has_fields(att_table *t, int64_t min, int64_t max)
 
 static att_byte_view without(att_byte_view x, size_t n) { return (att_byte_view){x.data + n, x.bytes - n}; }
 
-/* What a field is, as one bit */
+/* The kind of a field, as one bit. */
 enum { NUMBER = 1, DECIMAL = 2, TIME = 4, OTHER = 8 };
 
 static unsigned kind_of(att_byte_view x)
@@ -162,7 +163,8 @@ static bool see_columns(const att_table *t, void *arg)
 bool att_log_has_columns(att_table *t)
 {
     columns c = {0};
-    unsigned of_all = NUMBER | DECIMAL | TIME, alone = 0; /* kinds that all columns have; that one column has alone */
+    unsigned of_all = NUMBER | DECIMAL | TIME, alone = 0; /* kinds that all columns have; kinds that are the only one of
+                                                           * a column */
     att_table_sample(t, see_columns, &c);
     for (int64_t i = 1; i < c.n; i++) { /* after the user */
         const unsigned k = c.kinds[i];
@@ -172,7 +174,8 @@ bool att_log_has_columns(att_table *t)
     return c.records > 1 && (alone & ~of_all);
 }
 
-/* Returns a hash of an id in which each run of letters is one letter, and of digits one digit; 0: it has no digit. */
+/* Returns a hash of the shape of an id, in which each run of letters counts as one letter and each run of digits as one
+ * digit; 0: it has no digit. */
 static uint64_t shape_of(att_byte_view id)
 {
     uint64_t hash = ATT_FNV64_OFFSET;
@@ -187,8 +190,8 @@ static uint64_t shape_of(att_byte_view id)
     return digits ? hash : 0;
 }
 
-/* Has the record the columns of an action, and those that are read as numbers such ones? Of three numbers the first may
- * be that of the record. */
+/* Returns whether the record has the columns of an action, with numbers in those that are read as numbers. The first of
+ * three numbers may be the number of the record. */
 static bool is_action(const att_table *t)
 {
     return t->n == 2 || (t->n == 3 && (is_time(t->field[2]) || (is_rating(t->field[2]) && !is_number(t->field[0])))) ||
@@ -212,7 +215,8 @@ static bool see_action(const att_table *t, void *arg)
     return true;
 }
 
-/* What has no times may be words and a heading: ids that have digits, as those of another record have, are none. */
+/* Records without times may be words below a heading. Ids with digits in the same places as those of another record are
+ * not words. */
 bool att_log_is_lines(att_table *t)
 {
     seen s = {0};

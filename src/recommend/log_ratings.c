@@ -1,4 +1,4 @@
-/* Ratings that stand where times could. */
+/* Recognizes ratings in the column of times. */
 #include "recommend/interactions.h"
 
 #include "util/util.h"
@@ -24,13 +24,14 @@ static bool add(values *v, double x)
 
 typedef struct seen {
     values all;
-    int64_t distinct, ties; /* ties: actions whose number another action of the user has */
+    int64_t distinct, ties; /* ties: the number of actions whose value another action of the user has */
     int64_t up, down;       /* pairs of a user's neighboring actions */
-    bool whole, fractions;  /* all are integers; some are not multiples of 0.5, and are not in the sets */
+    bool whole, fractions;  /* whether all are integers; whether some are not multiples of 0.5, which are not in the
+                             * sets */
     double low, high;
 } seen;
 
-/* false: a number that is not small. */
+/* Counts the numbers of a user. Returns false if one of them is not small. */
 static bool see_user(seen *s, const double *x, int64_t n)
 {
     values own = {{0}};
@@ -51,9 +52,9 @@ static bool see_user(seen *s, const double *x, int64_t n)
     return true;
 }
 
-/* Numbers that only rise for each user are the same order as that of the file. Up to 10 they are ratings, unless none
- * is twice, as where they are positions of actions, which have no fractions. Beyond 10 positions are as frequent as
- * ratings: these occur often, and in no order. */
+/* If the numbers of each user only rise, they give the same order as the file, so they do no harm. Numbers up to 10 are
+ * ratings, unless each is an integer that occurs once for a user: these are positions of actions. Numbers beyond 10 are
+ * positions as often as ratings; they count as ratings if they occur often and in no order. */
 bool att_log_has_ratings(const att_interactions *log, double *low, double *high)
 {
     seen s = {.whole = true, .low = INFINITY, .high = -INFINITY};

@@ -9,7 +9,7 @@ enum { BETWEEN = 1 << 14 }; /* records, or actions, between two reports of progr
 
 /* ---- a file */
 
-/* All ids are checked before one is added: a line is read or not. */
+/* Adds a history. All ids are checked before the first is added, so that a line is added as a whole or not at all. */
 static att_status add_history(att_log_builder *b, const att_table *t)
 {
     const att_where where = att_table_where(t);
@@ -25,7 +25,7 @@ static att_status add_history(att_log_builder *b, const att_table *t)
     return e;
 }
 
-/* Is it a guest: empty, or what programs write for a value that is missing? */
+/* Returns whether the user is a guest: the id is empty, or a text that programs write for a missing value. */
 static bool is_guest(att_interactions_info *i, att_byte_view user)
 {
     static const char *const missing[] = {"NULL", "null", "NA",  "N/A",  "n/a", "#N/A",
@@ -80,7 +80,7 @@ static att_status read_records(att_log_builder *b, att_log_format *f, att_table 
     return e;
 }
 
-/* Sets what the info states of the file; the heading, or an empty one, has been added to the texts. */
+/* Sets the members of info that describe the file. The heading, or an empty one, has been added to the texts. */
 static att_status state(att_interactions *log, const att_table *t, const att_log_format *f, bool heading)
 {
     const char *const texts[] = {t->skipped ? att_names_at(&t->reason, 0) : "", f->unused_times ? f->unused_times : ""};
@@ -115,7 +115,7 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
         e = e ? e : read_records(b, &f, &t);
         e = e ? e : state(b->log, &t, &f, heading.bytes > 0);
         if (o->format || b->log->info.repeated_users + att_ids_count(&b->log->users) < 2)
-            b->log->info.fields = 0; /* as typed; or of one line */
+            b->log->info.fields = 0; /* as given; or of one line */
     }
     att_log_format_free(&f);
     att_table_close(&t);

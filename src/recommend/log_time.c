@@ -11,12 +11,12 @@
 typedef struct number {
     uint64_t digits; /* the first 19 that count */
     int64_t exponent;
-    bool integer; /* neither "." nor "e" */
+    bool integer; /* it has neither "." nor "e" */
 } number;
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Reads digits, the first 19 that count, after the point or before it. Returns how many there were. */
+/* Reads digits before or after the point. The first 19 count. Returns the number of digits. */
 static int64_t read_digits(const char **at, const char *end, number *x, bool after_point)
 {
     const char *start = *at;
@@ -29,7 +29,7 @@ static int64_t read_digits(const char **at, const char *end, number *x, bool aft
     return *at - start;
 }
 
-/* Reads "e-5"; false: it is damaged. */
+/* Reads "e-5". Returns false if it is damaged. */
 static bool read_exponent(const char **at, const char *end, number *x)
 {
     int64_t e = 0;
@@ -45,7 +45,7 @@ static bool read_exponent(const char **at, const char *end, number *x)
     return *at > start;
 }
 
-/* Reads digits, with a point among them, and an exponent; false: something else. */
+/* Reads digits, with a point among them, and an exponent. Returns false for anything else. */
 static bool read_number(const char *at, const char *end, number *x)
 {
     int64_t n = read_digits(&at, end, x, false);
@@ -57,7 +57,8 @@ static bool read_number(const char *at, const char *end, number *x)
     return n > 0 && read_exponent(&at, end, x) && at == end;
 }
 
-/* Correctly rounded up to 2^53 and a power of 22, else to within some units in the last digit of a double. */
+/* Computes the value. It is correctly rounded if the digits are at most 2^53 and the power of ten at most 22; otherwise
+ * within some units in the last digit of a double. */
 static double value_of(const number *x)
 {
     enum { EXACT = 22, LARGEST = 400 }; /* 10^22 is a double */
@@ -73,7 +74,7 @@ static double value_of(const number *x)
     return value;
 }
 
-/* Reads "-5", "2.5e3", " 7 " -> *x and its sign; false: something else. */
+/* Reads "-5", "2.5e3" or " 7 " into *x and its sign. Returns false for anything else. */
 static bool read_signed(att_byte_view field, number *x, bool *negative)
 {
     const char *at = field.data, *end = at + field.bytes;
@@ -93,7 +94,8 @@ double att_time_per_second(double last)
     return 0;
 }
 
-/* Is x an integer that no double is, and not one of nanoseconds, for which the nearest double will do? */
+/* Returns whether x is an integer that is not equal to a double, and not a time in nanoseconds, for which the nearest
+ * double is good enough. */
 static bool is_inexact(const number *x, double value)
 {
     const bool all = x->exponent == 0, fits = all && (x->digits <= UINT64_C(1) << 53 || (uint64_t)value == x->digits);

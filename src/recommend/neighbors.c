@@ -1,4 +1,5 @@
-/* The items that most users have besides an item: co-occurrence, by cosine (Sarwar et al. 2001, for sets). */
+/* Finds the neighbors of each item: the items that most of its users also have. Co-occurrence is measured by the cosine
+ * (Sarwar et al. 2001, for sets). */
 #include "recommend/baseline.h"
 #include "util/best.h"
 #include "util/util.h"
@@ -6,23 +7,24 @@
 #include <math.h>
 #include <string.h>
 
-/* Items of a user that count: the last ones, so that time and memory are linear in the actions. */
+/* Limits. Only the last MAX_ITEMS items of a user count, so that time and memory are linear in the actions. */
 enum { MAX_ITEMS = 1000, PARTS = 16 };
 
 typedef struct counting {
     att_baseline *b;
-    int64_t *users_of;    /* [items + 1]: where each item's users begin */
+    int64_t *users_of;    /* [items + 1]: the first user of each item */
     int32_t *users;       /* users of each item, ascending */
-    int64_t *items_of;    /* [users + 1]: where each user's items begin */
+    int64_t *items_of;    /* [users + 1]: the first item of each user */
     int32_t *items;       /* different items of each user */
-    int32_t *together;    /* [PARTS, items]: users that an item has in common with another, zero in between */
-    int32_t *found;       /* [PARTS, items]: those items */
+    int32_t *together;    /* [PARTS, items]: the number of users that an item shares with each other item; zero between
+                           * uses */
+    int32_t *found;       /* [PARTS, items]: the items with a number above zero */
     att_top_column *best; /* [PARTS, k] */
     int64_t first, last;  /* items of a pass */
 } counting;
 
-/* Returns the different items of a user among the last of its training -> out; last_user [items]: the user that had
- * each last.
+/* Writes the different items among the last ones of a user's training to `out`, and returns their number. last_user
+ * [items]: the last user that had each item.
  */
 static int64_t different_items(const att_holdout *h, int64_t user, int64_t *last_user, int32_t *out)
 {
@@ -94,7 +96,7 @@ static void find_of_part(void *arg, int part)
         find_of_item(c, i, c->together + part * items, c->found + part * items, c->best + part * c->b->k);
 }
 
-/* Room for k neighbors of each item, or as many as its users have other items. */
+/* Allocates room for k neighbors of each item, or for as many as its users have other items if these are fewer. */
 static att_status allocate_lists(const counting *c)
 {
     att_baseline *b = c->b;
@@ -114,7 +116,7 @@ static att_status allocate_lists(const counting *c)
     return b->neighbors ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* In passes, after which the caller learns how far it is. */
+/* Finds the neighbors of all items, in passes. After each pass it reports progress. */
 static att_status find_all(counting *c, att_progress *p)
 {
     enum { PASSES = 64 };

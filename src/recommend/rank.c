@@ -1,4 +1,4 @@
-/* The ranks of held-out items among all items or a sample. */
+/* Computes the ranks of held-out items among all items or a sample. */
 #include "io/progress.h"
 #include "recommend/ranking_samples.h"
 #include "util/best.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { REFUSED = -1 };
-/* BATCH is large, as a model with content computes the vectors of all items in each call. */
+/* BATCH is large because a model with content computes the vectors of all items in each call. */
 enum { K = 10, NEGATIVES = 100, DRAWS = 5, BATCH = 1024 };
 static const int64_t max_scores = (int64_t)1 << 24; /* of a batch, 64 MiB, as of the lists of the best */
 
@@ -19,17 +19,17 @@ typedef struct ranking {
     att_sampler sampler;
     int64_t items, k, draws; /* k: of lists, at most items */
     int64_t *counted;        /* [n]: the cases that are counted */
-    int64_t n, first, rows;  /* n: of them; the batch is counted[first, first + rows) */
+    int64_t n, first, rows;  /* n: the number of counted cases; the batch is counted[first, first + rows) */
     int64_t room;            /* for items of a batch's histories */
     int32_t *histories;      /* [room] */
     int64_t *offsets;        /* [batch + 1] */
-    float *scores;           /* [batch, items]; in the end NaN: no candidate */
-    int32_t *lists;          /* [batch, k]: the best items; -1: no further one */
+    float *scores;           /* [batch, items]; finally NaN for items that are not candidates */
+    int32_t *lists;          /* [batch, k]: the best items; -1: there are no more */
     att_top_column *best;    /* [batch, k]: scratch */
     int32_t *samples;        /* [batch, negatives] */
     uint64_t *marked;        /* [batch, words], empty sets of items */
     int32_t *ranks;          /* [n, draws]; REFUSED: a score is NaN */
-    bool *listed;            /* [items]: in some list */
+    bool *listed;            /* [items]: whether an item is in a list */
     double popularity;       /* sums over lists */
     int64_t in_lists;
 } ranking;
@@ -200,7 +200,7 @@ static att_status summarize(const ranking *r, att_ranking *out)
     return e;
 }
 
-/* Copies the ranks to where the caller wants those of all cases. */
+/* Copies the ranks to the caller's array, which has those of all cases. */
 static void copy_ranks(const ranking *r)
 {
     const int64_t cases = r->h->info.cases[r->o.part];

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* The last word of counters of random numbers: other draws have other ones. */
+/* The last word of counters of random numbers. Other draws use other words. */
 enum { RANDOM_SAMPLE = 7 };
-enum { TRIES = 32 }; /* of an item that is not marked, before the weights of all that are not are added up */
+enum { TRIES = 32 }; /* tries to draw an item that is not marked, before the weights of all such items are added up */
 
 static int64_t weight(const att_sampler *s, int64_t item) { return s->up_to[item] - (item ? s->up_to[item - 1] : 0); }
 
@@ -54,7 +54,7 @@ att_status att_sampler_check(const att_sampler *s, const att_case *c, uint64_t *
     const att_history x = excluded(s, c);
     const bool distinct = s->kind != ATT_CANDIDATES_OUTSIDE_TRAINING;
     const int64_t items = s->h->log->info.items, needed = distinct ? s->negatives : 1;
-    int64_t left = items; /* with BY_POPULARITY: of those with an action */
+    int64_t left = items; /* with BY_POPULARITY: items with an action */
     for (int64_t i = 0; i < x.count; i++) {
         left -= !is_marked(marked, x.items[i]);
         mark(marked, x.items[i]);
@@ -70,7 +70,7 @@ att_status att_sampler_check(const att_sampler *s, const att_case *c, uint64_t *
                     (long long)s->negatives, att_interactions_user(s->h->log, c->user), (long long)left);
 }
 
-/* Returns a random number in [0, n), n < 2^53: its own for each user, draw and number. */
+/* Returns a random number in [0, n), n < 2^53. Each user, draw and number has its own. */
 static int64_t random_below(const att_sampler *s, const att_case *c, int64_t draw, uint32_t number, int64_t n)
 {
     uint32_t r[4];
@@ -94,7 +94,8 @@ static int64_t find_item(const att_sampler *s, int64_t x)
     return low;
 }
 
-/* Returns an item that is not marked, by the weights of these: the same distribution as that of repeated tries. */
+/* Draws one of the items that are not marked, by their weights. The distribution is the same as that of repeated
+ * tries. */
 static int64_t draw_of_rest(const att_sampler *s, const att_case *c, int64_t draw, uint32_t number,
                             const uint64_t *marked)
 {

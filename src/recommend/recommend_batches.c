@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-enum { TRIES = 32 }; /* of an item that is not marked, before all that are not are listed */
-/* The last words of counters of random numbers; that of att_permutation is 0. */
+enum { TRIES = 32 }; /* tries to draw an item that is not marked, before all such items are listed */
+/* The last words of counters of random numbers. That of att_permutation is 0. */
 enum { RANDOM_DRAW = 1, RANDOM_HISTORY };
 
 typedef struct rooms {
@@ -16,13 +16,13 @@ typedef struct rooms {
 struct att_history_batches {
     att_ctx *ctx;
     att_history_source from;
-    uint32_t *user; /* [n]: those with a history of two or more items */
+    uint32_t *user; /* [n]: users with a history of two or more items */
     int64_t n;
     uint32_t *order; /* [n]: users of the epoch */
     int64_t epoch;
-    int64_t *marked; /* [items]: the number of the mark that an item got last */
+    int64_t *marked; /* [items]: the number of each item's last mark */
     int64_t mark;
-    int32_t *rest; /* [n_drawn]: those of the items that may be drawn that do not have mark rest_of */
+    int32_t *rest; /* [n_drawn]: the items that may be drawn and do not have the mark rest_of */
     int64_t n_rest, rest_of;
     att_history_batch batch;
     rooms room;
@@ -30,11 +30,11 @@ struct att_history_batches {
 
 /* ---- random numbers */
 
-/* Numbers of a history in a batch, one after another */
+/* The random numbers of a history in a batch, one after another. */
 typedef struct stream {
     uint64_t seed;
     uint32_t counter[4], words[4];
-    int left; /* of words */
+    int left; /* words that are left */
 } stream;
 
 static uint32_t next_word(stream *s)
@@ -47,7 +47,7 @@ static uint32_t next_word(stream *s)
     return s->words[--s->left];
 }
 
-/* From 0 to n - 1 */
+/* Returns a random number from 0 to n - 1. */
 static int64_t below(stream *s, int64_t n) { return (int64_t)((uint64_t)next_word(s) * (uint64_t)n >> 32); }
 
 static bool happens(stream *s, double share) { return (next_word(s) + 0.5) * 0x1p-32 < share; }
@@ -79,7 +79,7 @@ static att_status need(att_history_batches *b, int64_t tokens)
     return e;
 }
 
-/* Marks the items of a history; returns how many different ones there are. */
+/* Marks the items of a history. Returns the number of different items. */
 static int64_t mark(att_history_batches *b, const att_history *h)
 {
     int64_t different = 0;
@@ -105,7 +105,7 @@ static void list_rest(att_history_batches *b)
             b->rest[b->n_rest++] = item_at(b, i);
 }
 
-/* Returns an item that is not marked: there is one. */
+/* Draws an item that is not marked. There must be one. */
 static int32_t draw(att_history_batches *b, stream *s)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -131,7 +131,7 @@ static void add_position(att_history_batches *b, stream *s, int64_t row, int32_t
         y->candidates[at * count + k] = draw(b, s);
 }
 
-/* Each of the last items is the target of the one before it. */
+/* Adds a history in which each item is the target of the item before it. */
 static void add_shifted(att_history_batches *b, stream *s, const att_history *h)
 {
     att_history_batch *y = &b->batch;
@@ -143,7 +143,7 @@ static void add_shifted(att_history_batches *b, stream *s, const att_history *h)
     y->offsets[y->n + 1] = first + count;
 }
 
-/* Items are masked at random, at least one. */
+/* Adds a history in which items are masked at random, at least one. */
 static void add_masked(att_history_batches *b, stream *s, const att_history *h)
 {
     att_history_batch *y = &b->batch;

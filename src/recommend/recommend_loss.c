@@ -21,8 +21,8 @@ static att_var *softmax_of_classes(att_tape *t, att_ctx *ctx, const att_item_sof
     return y;
 }
 
-/* Cross entropy of the softmax over all items of the training data. Where content is added to their vectors, scores are
- * held as a whole. */
+/* Computes the cross entropy of the softmax over all items of the training data. If content is added to their vectors,
+ * all scores are in memory at once. */
 static att_var *softmax(att_tape *t, const att_recommender *m, const att_item_softmax_classes *classes, att_var *x,
                         const att_item_targets *targets)
 {
@@ -36,7 +36,8 @@ static att_var *softmax(att_tape *t, const att_recommender *m, const att_item_so
                           : att_cross_entropy(t, scores, targets->items, &sum);
 }
 
-/* Scores of candidates -> [n, count]. Where content is added to their vectors, these and states are copied for each. */
+/* Returns the scores of candidates, [n, count]. If content is added to their vectors, vectors and states are copied for
+ * each candidate. */
 static att_var *scores(att_tape *t, const att_recommender *m, att_var *x, const att_item_targets *targets,
                        int64_t count)
 {
@@ -55,7 +56,7 @@ static att_var *scores(att_tape *t, const att_recommender *m, att_var *x, const 
     return att_reshape(t, y, 2, (const int64_t[]){n, count});
 }
 
-/* -log sigmoid(x), or -log(1 - sigmoid(x)), summed over all n elements of x */
+/* Returns -log sigmoid(x) if label is 1, or -log(1 - sigmoid(x)), summed over all n elements of x. */
 static att_var *binary(att_tape *t, att_ctx *ctx, att_var *x, int64_t n, float label)
 {
     float *labels = att_alloc(ctx, (size_t)n, sizeof *labels);
@@ -68,7 +69,7 @@ static att_var *binary(att_tape *t, att_ctx *ctx, att_var *x, int64_t n, float l
     return y;
 }
 
-/* Cross entropy of the softmax over the candidates; the first is the item */
+/* Computes the cross entropy of the softmax over the candidates, of which the first is the item. */
 static att_var *sampled_softmax(att_tape *t, att_ctx *ctx, att_var *x, int64_t n)
 {
     int32_t *first = att_calloc(ctx, (size_t)n, sizeof *first);

@@ -1,4 +1,4 @@
-/* What a recommender computes of histories and items: vectors and scores. */
+/* Computes vectors and scores of histories and items. */
 #include "util/util.h"
 #include "recommend/recommend_score.h"
 #include "io/progress.h"
@@ -9,7 +9,8 @@
 
 /* ---- the vectors of all items */
 
-/* Makes the table of item vectors: computed if the model has content, else the first rows of the items' own vectors. */
+/* Makes the table of item vectors. It is computed if the model has content; otherwise it is the first rows of the
+ * items' own vectors. */
 static att_status make_table(const att_recommender *m, att_param **param, float **data)
 {
     const int64_t count = m->config.info.items * m->config.info.hidden;
@@ -33,7 +34,7 @@ static att_status make_table(const att_recommender *m, att_param **param, float 
     return e;
 }
 
-/* Finds the rows of a table that are zeros; without content none is. */
+/* Finds the rows of a table that are zeros. Without content there are none. */
 static att_status find_without(const att_recommender *m, const float *table, att_items_without *out)
 {
     const int64_t items = m->config.info.items, hidden = m->config.info.hidden;
@@ -124,7 +125,7 @@ att_status att_recommender_vectors(const att_recommender *m, float *out)
 
 /* ---- the vectors of histories */
 
-/* What the model is applied to, and the last token of each history */
+/* The model's input, and the last token of each history. */
 typedef struct inputs {
     int32_t *items;
     int64_t *offsets;
@@ -138,7 +139,7 @@ static void free_inputs(const att_recommender *m, inputs *in)
     att_free(m->model.ctx, in->last);
 }
 
-/* Lists the last items of each history, as many as there are positions, the mask included. */
+/* Lists the last items of each history, as many as there are positions, including the mask. */
 static att_status make_inputs(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                               inputs *in)
 {
@@ -208,7 +209,7 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
 
 /* ---- scores of all items */
 
-/* Known items of a log's histories */
+/* Keeps the items of a log's histories that the model knows. */
 static att_status keep_known(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                              int32_t *known, int64_t *ends)
 {
@@ -232,7 +233,8 @@ att_status att_no_counts(const att_recommender *m, int64_t history)
                     (long long)history);
 }
 
-/* Scores of non-empty histories -> rows of scores [n, n_items]; only those of the model's items are written */
+/* Writes the scores of non-empty histories to their rows of scores [n, n_items]. Only the scores of the model's items
+ * are written. */
 static att_status score_rows(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                              int64_t n_items, float *scores)
 {

@@ -1,4 +1,4 @@
-/* What opens recommenders. */
+/* Opens recommenders. */
 #include "recommend/recommender.h"
 #include "model/subject.h"
 

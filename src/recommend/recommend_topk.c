@@ -1,4 +1,4 @@
-/* Lists of the items with the highest scores. */
+/* Makes lists of the items with the highest scores. */
 #include "util/util.h"
 #include "io/progress.h"
 #include "recommend/recommend_score.h"
@@ -12,14 +12,14 @@
 
 /* ---- a call */
 
-enum { MAX_SELECTED = 1 << 22 }; /* items of all lists that are made together, 64 MiB */
+enum { MAX_SELECTED = 1 << 22 }; /* items in all lists that are made together: 64 MiB */
 
-/* The items that may be listed, if these are few: scores of others are not computed. */
+/* The items that may be listed, if they are few. Scores of others are not computed. */
 typedef struct listed_items {
     int64_t n;
     int32_t *items;   /* [n], ascending */
     char *rows;       /* their vectors */
-    att_param *table; /* of these; or NULL: they are many */
+    att_param *table; /* the rows as a parameter; or NULL: too many items may be listed */
 } listed_items;
 
 typedef struct call {
@@ -29,11 +29,11 @@ typedef struct call {
     const int64_t *offsets;
     att_recommendation *out;
     att_item_table table;
-    float *allowed;        /* [items]: 0, or -INFINITY of an item that must not be listed; NULL: all may be */
-    att_param *allowed_as; /* the same, as a bias of the scores; or NULL */
+    float *allowed;        /* [items]: 0, or -INFINITY for an item that must not be listed; NULL: all may be */
+    att_param *allowed_as; /* `allowed` as a bias of the scores; or NULL */
     listed_items listed;
-    int32_t *seen; /* [seen_offsets[n]]: rows in the table of each history's items, ascending; or NULL: those may
-                    * be listed */
+    int32_t *seen; /* [seen_offsets[n]]: the table's rows of each history's items, ascending; or NULL: items of
+                    * histories may be listed */
     int64_t *seen_offsets; /* [n + 1] */
     att_top_column *best;
     size_t best_room;
@@ -66,7 +66,7 @@ static att_status read_options(call *c, const att_recommend_options *options)
     return e;
 }
 
-/* Allow and deny lists, and items without a vector */
+/* Makes c->allowed from allow and deny lists, and from items without a vector. */
 static att_status make_allowed(call *c)
 {
     const att_recommend_options *o = &c->o;
@@ -134,7 +134,7 @@ void att_recommendation_free(att_ctx *ctx, att_recommendation *r)
     *r = (att_recommendation){0};
 }
 
-/* Memory for n of c->best */
+/* Allocates memory for n elements of c->best. */
 static att_status need_best(call *c, int64_t n)
 {
     return att_grow(c->m->model.ctx, &c->best, sizeof *c->best, 0, (size_t)n, &c->best_room);
@@ -144,7 +144,7 @@ static att_status need_best(call *c, int64_t n)
 
 static int64_t history_length(const call *c, int64_t b) { return c->offsets[b + 1] - c->offsets[b]; }
 
-/* Writes the list of history b from the best, best first. */
+/* Writes the list of history b from `best`, best first. */
 static void write_list(call *c, int64_t b, const att_top_column *best)
 {
     const int64_t k = c->o.k;
@@ -170,7 +170,8 @@ static att_status select_list(call *c, int64_t b, const float *scores, int64_t e
         return e;
     att_best_begin(c->best, c->o.k);
     for (int64_t i = 0; i < all; i++) {
-        if (i == except || (c->allowed && c->allowed[i] < 0)) /* an item without a vector, too: its score is -inf */
+        if (i == except || (c->allowed && c->allowed[i] < 0)) /* also skips an item without a vector: its score is
+                                                               * -inf */
             continue;
         if (!isfinite(scores[i]))
             return not_finite(c, b, i);
@@ -291,7 +292,7 @@ static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
     for (int64_t i = 0; !e && listed->table && i < n * k; i++)
         if (c->best[i].column >= 0)
             c->best[i].column = listed->items[c->best[i].column];
-    for (int64_t i = 0; !e && i < n * k; i++) /* NaN is first; without an item, there are no more */
+    for (int64_t i = 0; !e && i < n * k; i++) /* a NaN is first; an element without an item ends the list */
         if (isnan(c->best[i].value) || (c->best[i].column >= 0 && isinf(c->best[i].value)))
             e = not_finite(c, first + i / k, c->best[i].column);
     for (int64_t i = 0; !e && i < n; i++)
@@ -341,7 +342,7 @@ att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *ite
 
 /* ---- similar items */
 
-/* Fails: the vector of an item is zero, so that no other one is near. */
+/* Returns the error that the vector of an item is zero, so that no other one is similar. */
 static att_status no_vector(const att_recommender *m, int64_t item)
 {
     return att_fail(
@@ -350,7 +351,7 @@ static att_status no_vector(const att_recommender *m, int64_t item)
         att_recommender_item(m, item));
 }
 
-/* Computes the cosines of all items with one -> scores [items]; of those without a vector -INFINITY. */
+/* Computes the cosines of all items with one item: scores [items]. Those of items without a vector are -INFINITY. */
 static att_status cosines(const att_recommender *m, int64_t item, float *scores)
 {
     const int64_t all = m->config.info.items, hidden = m->config.info.hidden;

@@ -1,4 +1,4 @@
-/* Traces of recommenders */
+/* Traces recommenders. */
 #include "model/trace.h"
 #include "recommend/histories.h"
 #include "recommend/recommender.h"
@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The items of a history, which stay until the model has been applied. */
+/* The items of a history. They must be valid until the model has been applied. */
 typedef struct history {
     const att_recommender *m;
-    const int32_t *items; /* [n], the mask of BERT4Rec included */
+    const int32_t *items; /* [n], including the mask of BERT4Rec */
     int64_t n;
 } history;
 
@@ -20,7 +20,7 @@ static att_var *apply(const void *self, att_tape *t)
     return att_recommender_apply(t, h->m, h->items, (const int64_t[]){0, h->n}, 1, NULL);
 }
 
-/* Scores of all items; those that nothing is known of have -inf, as where they are ranked. */
+/* Computes the scores of all items. Items of which nothing is known have -inf, as in rankings. */
 static att_var *output(const void *self, att_tape *t, att_var *x)
 {
     const att_recommender *m = ((const history *)self)->m;

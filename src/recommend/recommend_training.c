@@ -1,4 +1,4 @@
-/* Training of a recommender from histories (Kang, McAuley 2018; Sun et al. 2019): mean loss per position. */
+/* Trains a recommender from histories (Kang, McAuley 2018; Sun et al. 2019) by the mean loss per position. */
 #include "util/util.h"
 #include "model/checksum.h"
 #include "recommend/holdout.h"
@@ -25,7 +25,7 @@ static const att_interactions *log_of(const recommender_data *t) { return att_ho
 
 /* ---- the model */
 
-/* Ids of the log's items from `first` on; NULL: out of memory */
+/* Returns the ids of the log's items from `first` on; NULL: out of memory. */
 static const char **item_ids(const recommender_data *t, int64_t first)
 {
     const char **ids = att_alloc(t->base.ctx, (size_t)(t->log.items - first), sizeof *ids);
@@ -34,7 +34,7 @@ static const char **item_ids(const recommender_data *t, int64_t first)
     return ids;
 }
 
-/* Makes a model of the log's items. */
+/* Makes a model for the log's items. */
 static att_status make_model(recommender_data *t)
 {
     const char **ids = item_ids(t, 0);
@@ -45,7 +45,8 @@ static att_status make_model(recommender_data *t)
     return e;
 }
 
-/* The model's items are the first ones of the log; or, in_folder, it gets the others. */
+/* Matches items. The model's items must be the first ones of the log. in_folder: the model gets the log's other
+ * items. */
 static att_status match_items(recommender_data *t, bool in_folder)
 {
     const int64_t items = t->model->config.info.items;
@@ -82,7 +83,7 @@ static att_status open_model(recommender_data *t)
 
 /* ---- opening */
 
-/* Checksums of settings and weights, of items and histories */
+/* Computes checksums of settings and weights, and of items and histories. */
 static att_status sum_up(recommender_data *t)
 {
     const att_status e = att_settings_checksum(t->base.ctx, att_recommender_config_json(&t->model->config), &t->start);
@@ -112,7 +113,7 @@ static att_status make_batches(recommender_data *t)
     return att_history_batches_new(t->base.ctx, &source, &t->batches);
 }
 
-/* Options that depend on the model and its items */
+/* Completes the options that depend on the model and its items. */
 static att_status complete(recommender_data *t)
 {
     att_recommender_training_options *o = &t->options;
@@ -151,7 +152,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     e = e ? e : make_batches(t);
     e = e ? e : att_recommender_set_counts(t->model, o->data->counts);
     e = e ? e : sum_up(t);
-    t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
+    t->options.settings = t->options.model = NULL; /* they belong to the caller and are not used any more */
     t->options.content = NULL;
     return e;
 }
@@ -169,7 +170,7 @@ static void free_data(void *self)
 
 /* ---- training */
 
-/* Returns parameter i of those that are trained, which content is not. */
+/* Returns trained parameter i. Content is not trained. */
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     const att_recommender *m = ((const recommender_data *)self)->model;

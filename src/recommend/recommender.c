@@ -1,4 +1,4 @@
-/* Recommenders: opening, making and writing them, and their items. */
+/* Opens, makes and writes recommenders and their items. */
 #include "recommend/recommender.h"
 #include "io/atomic_write.h"
 #include "io/file_source.h"
@@ -17,7 +17,7 @@ static void configure(att_model *base, att_settings *s)
     att_recommender_config_read(s, &m->config, &m->architecture);
 }
 
-/* Counts of a file, which need not have any */
+/* Reads the counts of a file, which need not have any. */
 static att_status read_counts(att_recommender *m)
 {
     const att_checkpoint *c = m->model.checkpoint;
@@ -42,7 +42,7 @@ static att_status read_counts(att_recommender *m)
     return m->counts ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* Content as f32 */
+/* Reads the content as f32. */
 static att_status read_content(att_recommender *m)
 {
     if (!m->content)
@@ -97,7 +97,7 @@ const att_model_kind att_recommender_kind = {.bytes = sizeof(att_recommender),
 
 /* ---- open, make, free */
 
-/* How a model is opened */
+/* The way in which a model is opened. */
 typedef struct opening {
     att_ctx *ctx;
     const char *caller;
@@ -124,7 +124,7 @@ static att_status open_once(const opening *o, const char *folder, att_recommende
     return e;
 }
 
-/* What FOLDER/SUB/model.safetensors is on the disk; zeros: it does not exist. */
+/* Returns the identity of FOLDER/SUB/model.safetensors on the disk; zeros: it does not exist. */
 static struct stat weights_of(const char *folder, const char *sub)
 {
     char path[ATT_MAX_PATH];
@@ -139,8 +139,9 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Other files of a model change only while it has no weights (see io/install.h): then the model is opened that the
- * training began with, if there is one. Where the weights are others in the end, all is opened once more. */
+/* Opens a recommender. Other files of a model change only while it has no weights (see io/install.h); then the initial
+ * model of the training is opened, if there is one. If the weights were replaced in the meantime, everything is opened
+ * again. */
 static att_status open_recommender(const opening *o, const char *folder, att_recommender **out)
 {
     enum { TRIALS = 5 };
@@ -270,7 +271,7 @@ att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts)
 
 /* ---- further items */
 
-/* Rows [to, to + n) of t, f32, become rows [from, from + n) of f */
+/* Copies rows [from, from + n) of f to rows [to, to + n) of t, which is f32. */
 static att_status copy_rows(att_ctx *ctx, att_tensor t, int64_t to, att_tensor f, int64_t from, int64_t n)
 {
     t.data = (float *)t.data + to * t.stride[0];
@@ -279,7 +280,7 @@ static att_status copy_rows(att_ctx *ctx, att_tensor t, int64_t to, att_tensor f
     return n > 0 ? att_tensor_convert(ctx, &f, &t) : ATT_OK;
 }
 
-/* Parameter `to` begins as `from`, which may have fewer rows; of a table with a mask that stays the last row. */
+/* Copies parameter `from`, which may have fewer rows, to `to`. The mask of a table remains its last row. */
 static att_status copy_param(att_ctx *ctx, att_param *to, const att_param *from, bool mask)
 {
     const att_tensor *t = att_param_value(to), *f = att_param_value(from);
@@ -291,7 +292,7 @@ static att_status copy_param(att_ctx *ctx, att_param *to, const att_param *from,
     return e;
 }
 
-/* Copies the trained parameters of `from`, to a model that has further items. */
+/* Copies the trained parameters of `from` to a model that has further items. */
 static att_status inherit(att_recommender *m, const att_recommender *from)
 {
     const char *name;

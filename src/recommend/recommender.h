@@ -1,4 +1,4 @@
-/* Sequential recommenders: their struct, and what SASRec and BERT4Rec share. */
+/* Sequential recommenders: their struct, and declarations that SASRec and BERT4Rec share. */
 #ifndef ATT_RECOMMEND_RECOMMENDER_H
 #define ATT_RECOMMEND_RECOMMENDER_H
 
@@ -14,7 +14,7 @@ typedef struct att_recommender_config {
     bool content_start; /* items' own vectors began with content */
 } att_recommender_config;
 
-/* Histories that a model is applied to */
+/* The histories to which a model is applied. */
 typedef struct att_recommender_input {
     const int32_t *items;    /* [at.offsets[at.n]] */
     att_positions at;        /* the last item is at the last position */
@@ -22,24 +22,25 @@ typedef struct att_recommender_input {
     att_scope scope;         /* of the model */
 } att_recommender_input;
 
-/* An architecture's functions (sasrec.c, bert4rec.c) */
+/* The functions of an architecture (sasrec.c, bert4rec.c). */
 typedef struct att_recommender_architecture {
     bool mask; /* the table has a row more */
     att_recommender_block block;
     double eps;
     void (*build)(att_recommender *m);
-    /* Histories through all layers; and of their states the vectors whose products with those of items are scores */
+    /* `apply` applies all layers to histories. `result` makes vectors from their states; the products of these with the
+     * vectors of items are the scores. */
     att_var *(*apply)(att_tape *t, const att_recommender *m, const att_recommender_input *in);
     att_var *(*result)(att_tape *t, const att_recommender *m, att_var *x);
 } att_recommender_architecture;
 extern const att_recommender_architecture att_sasrec, att_bert4rec;
 extern const att_model_kind att_recommender_kind;
 
-/* Plans of attention with dropout, one for each rate that has been asked for (recommender_layers.c) */
+/* Plans of attention with dropout, one for each rate that was requested (recommender_layers.c). */
 typedef struct att_dropout_plans att_dropout_plans;
 
-/* Items whose vector is zero: those that had no content and no action in training, in a model with content. They are
- * in no list. */
+/* The items whose vector is zero. In a model with content, these had no content and no action in training. Lists do not
+ * have them. */
 typedef struct att_items_without {
     int32_t *items; /* [n], ascending */
     int64_t n;
@@ -51,20 +52,20 @@ struct att_recommender {
     att_recommender_config config;
     att_ids ids;
     int64_t *counts;                    /* [items], or NULL */
-    int trainings;                      /* that are open and refer to its parameters */
-    att_param *item;                    /* [rows, hidden]: items' own vectors, and the mask's */
+    int trainings;                      /* open trainings that refer to its parameters */
+    att_param *item;                    /* [rows, hidden]: the items' own vectors, and that of the mask */
     att_param *position;                /* [max_positions, hidden] */
     att_param *content;                 /* [rows, content_width], never trained; or NULL */
-    att_tensor content_value;           /* of it, f32 */
-    float *content_data;                /* of that, where the parameter is of another type; or NULL */
+    att_tensor content_value;           /* the content's value, f32 */
+    float *content_data;                /* memory of content_value if the parameter has another type; or NULL */
     const att_nn_linear *projection;    /* of content; or NULL */
     const att_nn_encoder_layer **layer; /* [config.info.layers] */
-    const att_nn_norm *norm;            /* the last one; or NULL */
-    const att_nn_norm *embedding_norm;  /* BERT4Rec, whose states are transformed before the last norm */
+    const att_nn_norm *norm;            /* the last norm; or NULL */
+    const att_nn_norm *embedding_norm;  /* of BERT4Rec, which transforms the states before the last norm */
     const att_nn_linear *transform;
     att_dropout_plans *plans;
     att_param *table;          /* [items, hidden]: vectors of all items, of a model that is not trainable */
-    float *table_data;         /* of it; or NULL: that of item */
+    float *table_data;         /* memory of the table; or NULL: it is that of `item` */
     att_items_without without; /* of a model that is not trainable */
 };
 
@@ -73,14 +74,14 @@ struct att_recommender {
 extern const att_model_types att_recommender_types;
 void att_recommender_config_read(att_settings *s, att_recommender_config *c,
                                  const att_recommender_architecture **architecture);
-/* NULL: out of memory */
+/* Returns the settings as JSON; NULL: out of memory. */
 json_t *att_recommender_config_json(const att_recommender_config *c);
-/* Settings of a new model, a JSON text, completed by the number of its items and the width of its content. */
+/* Opens the settings of a new model, a JSON text, and adds the number of its items and the width of its content. */
 void att_recommender_settings(att_settings *s, att_ctx *ctx, const char *text, int64_t items, int64_t content_width);
 
 /* ---- construction (recommender.c) */
 
-/* Rows of the table of items: these, and the mask */
+/* Returns the number of rows of the table of items: one for each item, and one for the mask. */
 static inline int64_t att_recommender_rows(const att_recommender *m)
 {
     return m->config.info.items + m->architecture->mask;
@@ -89,28 +90,29 @@ static inline int64_t att_recommender_rows(const att_recommender *m)
 att_status att_recommender_make_table(att_recommender *m);
 /* Makes all copies of weights that calls need, if the model was opened so (recommend_score.c). */
 att_status att_recommender_prepare(att_recommender *m);
-/* Sets the vectors of items [first, first + n) by content (recommender_content.c). */
+/* Sets the vectors of items [first, first + n) from content (recommender_content.c). */
 att_status att_recommender_set_content(att_recommender *m, int64_t first, int64_t n, const att_item_content *content);
-/* Is x [n] zeros? */
+/* Returns whether all of x [n] are zero. */
 bool att_recommender_is_zero(const float *x, int64_t n);
-/* Checks content for n items; out: all of its fields. content or NULL: none, of width 0. */
+/* Checks content for n items. out: a copy with all members. content NULL: there is none; its width is 0. */
 att_status att_item_content_read(att_ctx *ctx, const att_item_content *content, int64_t n, att_item_content *out);
 
 /* ---- the parts of both architectures (recommender_layers.c) */
 
-/* m->item, m->position and, where there is content, that, with new vectors of items drawn by init */
+/* Makes m->item, m->position and, if there is content, m->content. init initializes the vectors of new items. */
 void att_recommender_build_items(att_recommender *m, const att_init *init);
 void att_recommender_build_layers(att_recommender *m, bool causal);
-/* Vectors of items with their content: ids [count] -> [count, hidden] */
+/* Returns the vectors of items with their content, [count, hidden], of ids [count]. */
 att_var *att_recommender_embedding(att_tape *t, const att_recommender *m, const int32_t *ids, int64_t count);
-/* x, the embedding of all histories, through the layers */
+/* Applies the layers to x, the embedding of all histories. */
 att_var *att_recommender_layers(att_tape *t, const att_recommender *m, att_var *x, const att_recommender_input *in);
 att_status att_dropout_plans_new(att_ctx *ctx, att_dropout_plans **out);
 void att_dropout_plans_free(att_dropout_plans *p);
 
 /* ---- what recommending and training share (recommend_score.c) */
 
-/* Vectors of all items as a parameter, for products with states. Of a trainable model they are those of now. */
+/* The vectors of all items as a parameter, for products with states. If the model is trainable, they are the current
+ * ones. */
 typedef struct att_item_table {
     att_param *param; /* [items, hidden] */
     att_param *own;   /* or NULL: the model's */

@@ -1,4 +1,4 @@
-/* config.json of recommenders. */
+/* Reads and writes config.json of recommenders. */
 #include "model/activation.h"
 #include "recommend/recommender.h"
 

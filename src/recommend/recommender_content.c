@@ -1,4 +1,5 @@
-/* Vectors of items that are known from elsewhere: the start of items' own vectors, or projected and added to them. */
+/* Content: vectors of items from another source. The items' own vectors begin with them, or they are projected and
+ * added to these. */
 #include "recommend/recommender.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ bool att_recommender_is_zero(const float *x, int64_t n)
     return true;
 }
 
-/* Vectors [n, width] times a random matrix, which preserves lengths and angles on average (Johnson, Lindenstrauss 1984)
- * and is the same each time -> y [n, hidden] */
+/* Multiplies vectors [n, width] by a random matrix, which preserves lengths and angles on average (Johnson,
+ * Lindenstrauss 1984) and is always the same: y [n, hidden]. */
 static att_status project(const att_recommender *m, int64_t n, const att_item_content *c, float *y)
 {
     att_ctx *ctx = m->model.ctx;
@@ -48,7 +49,7 @@ static att_status project(const att_recommender *m, int64_t n, const att_item_co
     return e;
 }
 
-/* The start of items' own vectors; those without content stay as they are. */
+/* Initializes items' own vectors with content. Those without content are not changed. */
 static att_status begin_with(att_recommender *m, int64_t first, int64_t n, const att_item_content *c)
 {
     const int64_t hidden = m->config.info.hidden;

@@ -1,4 +1,4 @@
-/* What SASRec and BERT4Rec are made of, and the functions that apply any of them. */
+/* The parts of SASRec and BERT4Rec, and the functions that apply either. */
 #include "recommend/recommender.h"
 
 #include <pthread.h>
@@ -85,7 +85,7 @@ static att_status add_plan(const att_recommender *m, float p)
     return e;
 }
 
-/* *found: the plan of the layers with attention weights dropped out */
+/* Finds the plan of the layers with dropout of attention weights. */
 static att_status plan_with(const att_recommender *m, float p, const att_plan **found)
 {
     att_status e = ATT_OK;

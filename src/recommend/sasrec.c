@@ -1,13 +1,13 @@
 /* SASRec (Kang, McAuley 2018, "Self-Attentive Sequential Recommendation"):
  *
- * x = sqrt(hidden) E[items] + P, positions being counted from the end of a history
- * each layer, causal, as their code has it ("block": "sasrec"):
+ * x = sqrt(hidden) E[items] + P, positions being counted from the end of a history each layer, causal, as their code
+ * has it ("block": "sasrec"):
  *     q = LayerNorm(x), x = q + Attention(q, x, x), where the heads' results are not projected
  *     h = LayerNorm(x), x = h + ReLU(h W_inner + b) W_outer + b
  * score of item i as the next one: LayerNorm(x) E[i]
  *
- * or with the blocks of later Transformers: pre-norm, x = x + Sublayer(LayerNorm(x)), or post-norm, x = LayerNorm(x +
- * Sublayer(x)), after which there is no further norm. */
+ * Instead it may have the blocks of later Transformers: pre-norm, x = x + Sublayer(LayerNorm(x)), or post-norm, x =
+ * LayerNorm(x + Sublayer(x)), which is not followed by another norm. */
 #include "recommend/recommender.h"
 
 #include <math.h>

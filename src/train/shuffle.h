@@ -1,4 +1,4 @@
-/* The order of training data in an epoch: the same for all trainings. */
+/* The order of training data in an epoch, for all trainings. */
 #ifndef ATT_TRAIN_SHUFFLE_H
 #define ATT_TRAIN_SHUFFLE_H
 

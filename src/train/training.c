@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parameters that the training has frozen learn again. */
+/* Unfreezes the parameters that the training has frozen. */
 static void thaw(att_training *t)
 {
     const char *name;
@@ -28,7 +28,7 @@ void att_training_free(att_training *t)
     thaw(t);
     t->kind->free(t->self);
     att_free(t->ctx, t->self);
-    if (t->step == 0 && !t->saved) /* as after a start that has failed */
+    if (t->step == 0 && !t->saved) /* as after a failed start */
         att_run_discard(t->run, t->kind->files);
     else
         att_run_close(t->run);
@@ -109,7 +109,7 @@ static att_status check_params(const att_training *t)
     return e;
 }
 
-/* Writes the model, all of whose files appear together. */
+/* Writes the model, whose files all appear together. */
 static att_status write_model(const att_training *t, att_dtype dtype)
 {
     char path[ATT_MAX_PATH];

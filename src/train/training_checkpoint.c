@@ -144,7 +144,7 @@ att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_
     char(*numbers)[FIELD_BYTES] = att_alloc(run->ctx, (size_t)state->n_fields, sizeof *numbers);
     att_status s = metadata && numbers ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : check_newest(run, step);
-    s = s ? s : att_run_remove_old(run); /* those that a killed process has left */
+    s = s ? s : att_run_remove_old(run); /* checkpoints that a killed process has left */
     s = s ? s : att_run_new_path(run, step, pause, path);
     s = s ? s : write_file(run, path, state, metadata, numbers);
     s = s ? s : att_run_remove_old(run);
@@ -170,7 +170,7 @@ static att_status check_tensor(const att_run *run, const char *path, const att_s
                     att_shape_of(here).text);
 }
 
-/* The file has no other tensors: all names are distinct, so counting suffices. */
+/* Checks that the file has no other tensors: all names are distinct, so counting suffices. */
 static att_status check_all(const att_run *run, const char *path, const att_safetensors *file,
                             const att_run_state *state)
 {

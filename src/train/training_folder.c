@@ -37,7 +37,7 @@ static file_name name_of(saved c)
     return name;
 }
 
-/* False: not the name of a checkpoint. */
+/* Reads the name of a checkpoint; false: it is not one. */
 static bool read_name(const char *name, saved *c)
 {
     long long step;
@@ -113,14 +113,14 @@ static att_status add_saved(void *user, const att_run *run, const char *name)
     return s;
 }
 
-/* Sorts by step; of two with the same step the pause is older. */
+/* Sorts by step; a pause comes before a checkpoint of the same step. */
 static int ascending(const void *a, const void *b)
 {
     const saved *x = a, *y = b;
     return x->step != y->step ? (x->step > y->step) - (x->step < y->step) : y->pause - x->pause;
 }
 
-/* Lists all checkpoints, ascending; to be freed on ATT_OK. */
+/* Lists all checkpoints, ascending; the caller frees the list after ATT_OK. */
 static att_status list_saved(const att_run *run, saved_list *l)
 {
     *l = (saved_list){0};
@@ -132,7 +132,7 @@ static att_status list_saved(const att_run *run, saved_list *l)
     return s;
 }
 
-/* A pause is ignored if there is a newer checkpoint. */
+/* Returns whether checkpoint i counts: a pause is ignored if there is a newer checkpoint. */
 static bool is_usable(const saved_list *l, int64_t i) { return !l->c[i].pause || i == l->n - 1; }
 
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n)
@@ -217,8 +217,8 @@ static att_status lock_taken(const att_run *run)
                     *process ? ", process " : "", process);
 }
 
-/* The lock file is truncated below, so it must be one that a training has made: a regular file with at most a process
- * id in it. */
+/* Returns whether the lock file is one that a training has made, because it will be truncated: a regular file with at
+ * most a process id in it. */
 static bool is_lock(const att_run *run)
 {
     struct stat is;
@@ -268,7 +268,7 @@ static att_status acquire_lock(att_run *run)
     return ATT_OK;
 }
 
-/* Length of the longest part of a path, up to a slash or its end, that exists. */
+/* Returns the length of the longest part of a path, up to a slash or its end, that exists. */
 static size_t existing_part(const char *path)
 {
     char part[ATT_MAX_PATH];
@@ -309,7 +309,7 @@ att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run 
     return s;
 }
 
-/* The lock is removed while it is held; a process that has opened it before then notices (lock_file). */
+/* Removes the lock while it is held; a process that has opened it before notices that (lock_file). */
 static void release_lock(att_run *run)
 {
     char path[ATT_MAX_PATH];

@@ -1,7 +1,7 @@
 /* The folder of a training: it is locked by one process, and files in it are written atomically.
  *
- * A checkpoint is a file checkpoint-0000001200.safetensors with tensors and a few fields (its metadata), all named. It
- * appears when all of it is on the disk, so the one with the highest step is valid whenever a process was killed. A
+ * A checkpoint is a file checkpoint-0000001200.safetensors with named tensors and a few named fields (its metadata). It
+ * appears when it is completely on the disk, so the one with the highest step is valid whenever a process was killed. A
  * checkpoint for an interruption has "-pause" in its name. Symbolic links in the folder are not followed; the folder
  * itself may be one. */
 #ifndef ATT_TRAIN_TRAINING_FOLDER_H
@@ -24,13 +24,13 @@ typedef struct att_field {
     att_field_kind kind;
     void *value;
     size_t room;  /* size of a text that is loaded */
-    bool setting; /* compared instead of loaded: a checkpoint with another value belongs to another training and is
+    bool setting; /* compared instead of loaded: a checkpoint with another value belongs to another training, and is
                    * refused */
     const char *sum_of; /* the value is a checksum of this, which messages name instead; or NULL */
     bool optional;      /* unchanged if a checkpoint does not have it */
 } att_field;
 
-/* A list of fields. It must not move: it holds values of settings. */
+/* A list of fields. It must not move, because it has values of settings. */
 enum { ATT_MAX_FIELDS = 64 };
 typedef struct att_fields {
     int64_t n;
@@ -38,7 +38,8 @@ typedef struct att_fields {
     int64_t whole[ATT_MAX_FIELDS];
     double number[ATT_MAX_FIELDS];
 } att_fields;
-/* add: a value that is loaded to *value; int, double, text: settings. The value of a text must stay valid. */
+/* Add fields: att_fields_add a value that is loaded to *value, the others settings. The value of a text must stay
+ * valid. */
 att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
 att_field *att_fields_int(att_fields *l, const char *name, int64_t value);
 att_field *att_fields_double(att_fields *l, const char *name, double value);
@@ -65,23 +66,23 @@ typedef struct att_run {
  * its file "lock" is a link or a foreign file. */
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
 void att_run_close(att_run *run); /* removes the lock; NULL is allowed */
-/* Closes it after a start that has failed: if att_run_open has made the folder, removes the files and empty folders
- * `names` (up to NULL; or NULL) and each folder that it has made and that is empty then. */
+/* Closes a folder after a failed start: if att_run_open has made the folder, removes the files and empty folders
+ * `names` (up to NULL; or NULL) and each folder that it has made and that is then empty. */
 void att_run_discard(att_run *run, const char *const *names);
 
 enum { ATT_RUN_NEWEST = -1, ATT_NO_CHECKPOINT = -1 };
 /* Lists the steps of all checkpoints, ascending: steps [n], free with att_free. A pause counts only if it is the
  * newest. */
 att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
-/* Finds the step of the newest one, or ATT_NO_CHECKPOINT. */
+/* Finds the step of the newest checkpoint, or ATT_NO_CHECKPOINT. */
 att_status att_run_newest(const att_run *run, int64_t *step);
 /* Writes the path of a step's checkpoint. */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
-/* Writes the path that a checkpoint of a step is saved to. */
+/* Writes the path to which a checkpoint of a step is saved. */
 att_status att_run_new_path(const att_run *run, int64_t step, bool pause, char path[ATT_MAX_PATH]);
-/* Opens it, for averaging. Errors: not a regular file; damaged. */
+/* Opens a checkpoint, for averaging. Errors: not a regular file; damaged. */
 att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out);
-/* Removes all checkpoints but the newest `keep`: those of att_run_open, or another number, 0 or more. */
+/* Removes all checkpoints except the newest: as many as att_run_open was told to keep, or another number, 0 or more. */
 att_status att_run_remove_old(const att_run *run);
 att_status att_run_keep(const att_run *run, int64_t keep);
 

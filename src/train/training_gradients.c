@@ -69,8 +69,8 @@ void att_training_undo(att_training *t, att_training_position was)
 /* Returns the first row of a shard of n. */
 static int64_t first_row(const att_training *t, int64_t n, int64_t shard) { return n * shard / t->options->shards; }
 
-/* What is asked for after `part` of a step's batches of a shard, if shards are asked for as in the step before;
- * `began`: the first of these batches */
+/* Predicts the rows that are needed after `part` of a step's batches of a shard, if shards are requested as in the step
+ * before; `began`: the first of these batches. */
 static void predict(const att_training *t, int64_t shard, int64_t part, int64_t began, att_training_rows *rows)
 {
     const bool last_part = part == t->options->accumulate - 1,

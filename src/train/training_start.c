@@ -82,7 +82,7 @@ static att_status configure(att_training_base *b, const att_training_kind *kind)
 
 /* ---- construction and resuming */
 
-/* resume requires checkpoints; without it there must be none. */
+/* Checks that there are checkpoints if resume is set, and none otherwise. */
 static att_status check_checkpoints(const att_training *t, bool resume)
 {
     int64_t newest;
@@ -127,7 +127,7 @@ static att_status join_patterns(att_training *t)
     return t->freeze ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* Freezes what options.freeze names, unless the model was opened so. */
+/* Freezes the parameters of options.freeze, unless the model was opened with them frozen. */
 static att_status freeze(att_training *t)
 {
     const att_patterns all = {t->options->freeze, t->options->n_freeze};
@@ -235,7 +235,7 @@ static att_status make(att_ctx *ctx, const att_training_kind *kind, att_training
     return e;
 }
 
-/* given: what self begins with; or NULL */
+/* Starts a training; given: the initial self, or NULL. */
 static att_status start(att_ctx *ctx, const att_training_kind *kind, const char *folder, const void *given,
                         const att_training_options *common, const void *options, att_training **out)
 {

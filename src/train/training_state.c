@@ -34,7 +34,7 @@ static void state_free(const att_training *t, state *s)
     att_free(t->ctx, s->tensor);
 }
 
-/* Results of att_training_keep_best, with the names of the file format */
+/* Adds results of att_training_keep_best, with the names of the file format. */
 static void add_evaluation(att_training *t, att_fields *fields)
 {
     const bool optional = t->options->evaluation_id == 0;
@@ -69,7 +69,7 @@ static void add_fields(att_training *t, att_fields *fields)
     weights->optional = !frozen;
     weights->sum_of = "frozen weights";
     att_fields_int(fields, "shards", o->shards)->optional = o->shards == 1; /* version 0.2 had none */
-    /* Checkpoints of version 0.2 have the following ones only of the kinds that had such an option. */
+    /* Checkpoints of version 0.2 have the following fields only for kinds that had such an option. */
     att_fields_double(fields, "decay", o->weight_decay)->optional = !(o->weight_decay > 0);
     const double beta2 = att_training_beta2(t->kind);
     att_fields_double(fields, "beta2", o->beta2)->optional = !(o->beta2 < beta2 || o->beta2 > beta2);

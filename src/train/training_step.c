@@ -8,7 +8,7 @@
 
 /* ---- updates */
 
-/* Updates the parameters; the rate and the norm into r */
+/* Updates the parameters, and writes the rate and the norm to r. */
 static att_status update(att_training *t, const att_training_part *sum, att_training_report *r)
 {
     att_status e = att_schedule_rate(t->options->schedule, t->step + 1, &r->rate);
@@ -43,7 +43,7 @@ static att_status step_of_sum(att_training *t, const att_training_part *sum, att
     const char *name;
     int64_t n;
     att_training_report r = {0};
-    /* Each parameter gets a gradient, and so an update; an idle one has none in a whole step. */
+    /* Each parameter has a gradient in the buffer, and so an update; idle ones have no gradient in a whole step. */
     att_status e = att_optimizer_gradients(t->optimizer, &t->gradients, &n);
     for (int64_t i = 0; t->kind->idle && i < t->params; i++) {
         att_param *p = att_training_param(t, i, &name);
@@ -80,7 +80,7 @@ static void add_chunk(void *arg, int i)
         a->x[k] += a->y[k];
 }
 
-/* x += y, of gradients and what they are of */
+/* Adds y to x: gradients, and what they were computed from. */
 static att_status add(const att_training *t, float *x, att_training_part *of_x, const float *y,
                       const att_training_part *of_y)
 {
@@ -97,7 +97,7 @@ static att_status add(const att_training *t, float *x, att_training_part *of_x, 
     return ATT_OK;
 }
 
-enum { MAX_LEVELS = 16 }; /* of 2^16 shards */
+enum { MAX_LEVELS = 16 }; /* levels of 2^16 shards */
 
 static att_status make_pending(att_training *t)
 {
@@ -188,7 +188,7 @@ att_status att_training_step(att_training *t, att_training_report *report)
 
 /* ---- halves of it */
 
-/* Error: running statistics would have to be moved, by whoever computes gradients, for all. */
+/* Refuses halves of a step if each caller that computes gradients would have to change running statistics for all. */
 static att_status check_halves(const att_training *t, const char *caller)
 {
     return t->coupling && t->coupling->moves

@@ -1,4 +1,4 @@
-/* What all encoder-decoder architectures share. */
+/* Functions that all encoder-decoder architectures share. */
 #include "translate/encoder_decoder.h"
 #include "io/atomic_write.h"
 #include "decoder/beam_config.h"
@@ -25,12 +25,12 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_
 
 /* ---- a new model */
 
-/* Settings of a new model: all of them, and those that are fixed by the caller or the vocabulary. */
+/* The settings of a new model: all of them, and those that the caller or the vocabulary has fixed. */
 typedef struct merged_settings {
     json_t *all, *fixed;
 } merged_settings;
 
-/* Starts with the defaults; architecture and, if known, vocabulary sizes are fixed. */
+/* Begins with the defaults. The architecture and, if known, the sizes of vocabularies are fixed. */
 static bool begin(merged_settings *d, json_t *defaults, bool known)
 {
     static const char *const keys[] = {"model_type",   "vocab_size",   "decoder_vocab_size",
@@ -62,7 +62,7 @@ static void decide(merged_settings *d, att_settings *given)
         att_settings_fail(given, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* Before the vocabulary is known: the size in the given settings, or any. */
+/* Returns the size of a vocabulary that is not known yet: that in the given settings, or any. */
 static int64_t presumed_vocabulary(const att_settings given[2])
 {
     double n = 0;
@@ -72,7 +72,7 @@ static int64_t presumed_vocabulary(const att_settings given[2])
     return n >= 1 && n < INT32_MAX ? (int64_t)n : 8000;
 }
 
-/* given [2]: the caller's, and a file's */
+/* Makes a new model. given [2]: the caller's settings, and those of a file. */
 static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, uint64_t seed,
                        att_encoder_decoder **out)
 {
@@ -140,7 +140,7 @@ const att_nn_params *att_encoder_decoder_params(const att_encoder_decoder *m)
 
 /* ---- training */
 
-/* Copies the pairs, none of whose arrays may be NULL; otherwise the tape fails. */
+/* Copies the pairs. The tape fails if one of their arrays is NULL. */
 static bool read_pairs(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
                        att_sequence_pairs *p)
 {
@@ -157,8 +157,9 @@ static bool read_pairs(att_tape *t, const att_encoder_decoder *m, const att_sequ
            (p->target_offsets[p->n] == 0 || att_tape_require(t, what, ATT_NAMED({"pairs.target", p->target})));
 }
 
-/* Teacher forcing: the decoder is given the target instead of its own output (Williams, Zipser 1989), each shifted
- * right by one token, `start` first: [target_offsets[n]], to be freed. NULL: error set */
+/* Returns the decoder's inputs [target_offsets[n]] for teacher forcing: the target instead of the decoder's own output
+ * (Williams, Zipser 1989). Each target is shifted right by one token, with `start` first. The caller frees them; NULL:
+ * error set. */
 static int32_t *decoder_inputs(att_ctx *ctx, const att_sequence_pairs *p, int64_t start)
 {
     int32_t *ids = att_alloc(ctx, (size_t)p->target_offsets[p->n] + 1, sizeof *ids);
@@ -215,7 +216,7 @@ att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, con
     att_var *y = read_arguments(t, m, pairs, options, &p, &l) ? logits(t, m, &p, &l) : NULL;
     if (!y)
         return NULL;
-    const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* then padding is not a class */
+    const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* classes without padding */
     return att_cross_entropy(t, y, p.target,
                              ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = l.label_smoothing,
                                          .classes = padded ? all - 1 : 0, .sum = l.sum, .count = l.count));

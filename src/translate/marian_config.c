@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* Upper limits; larger sizes indicate a damaged file. */
+/* Upper limits. Larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27 };
 
-/* The first name of each activation is written. */
+/* The names of activations. The first name of each is written. */
 static const struct {
     const char *name;
     att_activation activation;
@@ -84,7 +84,7 @@ static const char *activation_name(att_activation a)
     for (int i = 0; i < N_ACTIVATIONS; i++)
         if (activations[i].activation == a)
             return activations[i].name;
-    return "none"; /* refused by the reader */
+    return "none"; /* the reader refuses it */
 }
 
 json_t *att_marian_config_json(const att_marian_config *c)

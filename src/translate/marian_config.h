@@ -1,4 +1,4 @@
-/* config.json of the class MarianMTModel, read strictly, and written. */
+/* Reads config.json of the class MarianMTModel strictly, and writes it. */
 #ifndef ATT_TRANSLATE_MARIAN_CONFIG_H
 #define ATT_TRANSLATE_MARIAN_CONFIG_H
 
@@ -6,7 +6,7 @@
 #include "attend_learn.h"
 #include "io/settings.h"
 
-/* "model_type" of config.json */
+/* The value of "model_type" in config.json. */
 #define ATT_MARIAN_TYPE "marian"
 
 typedef struct att_marian_config {
@@ -21,11 +21,11 @@ typedef struct att_marian_config {
     int64_t pad, eos, start;
 } att_marian_config;
 
-/* From settings in the format of config.json. Errors name the file, the setting and its value. */
+/* Reads settings in the format of config.json. Errors name the file, the setting and its value. */
 void att_marian_config_read(att_settings *s, att_marian_config *c);
 /* Returns a Transformer of 3 + 3 layers of 256 for a joint vocabulary whose last token is <pad>. */
 att_marian_config att_marian_config_default(int64_t vocabulary);
-/* As JSON in the format of config.json; NULL: out of memory. */
+/* Returns the settings as JSON in the format of config.json; NULL: out of memory. */
 json_t *att_marian_config_json(const att_marian_config *c);
 
 #endif

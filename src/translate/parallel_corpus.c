@@ -8,7 +8,8 @@
 
 /* ---- a block of lines, tokenized by all threads */
 
-enum { BLOCK_PAIRS = 1 << 14, BATCH_LINES = 1 << 10 }; /* of a block, and whose tokens are in memory at a time */
+enum { BLOCK_PAIRS = 1 << 14, BATCH_LINES = 1 << 10 }; /* pairs of a block; lines whose tokens are in memory at a
+                                                        * time */
 enum { OFFSET_BITS = 48 };                             /* in an att_text_pair */
 
 typedef enum result { USABLE, EMPTY, INVALID, TOO_LONG } result;
@@ -41,7 +42,7 @@ att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_tex
     return att_tokenize(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_tokenize_options, .target = side == 1), out);
 }
 
-/* Counts the tokens of lines [first, last) of a side; a blank one has none. */
+/* Counts the tokens of lines [first, last) of a side. A blank line has none. */
 static att_status count_batch(block *b, int side, int64_t first, int64_t last)
 {
     const att_parallel_corpus *s = b->corpus;

@@ -1,5 +1,5 @@
-/* Parallel corpora: pairs of texts that stay in their files. For each pair its offsets and numbers of tokens are stored
- * (20 bytes), and for an epoch its order (at most 12 bytes). */
+/* Parallel corpora: pairs of texts that stay in their files. In memory are, for each pair, its offsets and numbers of
+ * tokens (20 bytes), and for an epoch its order (at most 12 bytes). */
 #ifndef ATT_TRANSLATE_PARALLEL_CORPUS_H
 #define ATT_TRANSLATE_PARALLEL_CORPUS_H
 
@@ -28,9 +28,9 @@ typedef struct att_parallel_corpus {
     int64_t empty, invalid, too_long; /* skipped pairs */
 } att_parallel_corpus;
 
-/* Opens two files whose lines i are translations of each other. Skipped are pairs with an empty text or more than
- * max_tokens (32 bits) on a side, and up to max_invalid that are not UTF-8; one more is an error. The files stay open,
- * and the tokenizer must stay valid, until att_parallel_corpus_free. Errors name the files. */
+/* Opens two files whose lines i are translations of each other. Skips pairs with an empty text or more than max_tokens
+ * (32 bits) on a side, and up to max_invalid pairs that are not UTF-8; one more is an error. The files stay open, and
+ * the tokenizer must stay valid, until att_parallel_corpus_free. Errors name the files. */
 att_status att_parallel_corpus_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
                                     int64_t max_tokens, int64_t max_invalid, att_parallel_corpus *out);
 void att_parallel_corpus_free(att_parallel_corpus *s);
@@ -46,8 +46,8 @@ att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_tex
 att_status att_lines_differ(att_ctx *ctx, const char *source, int64_t source_lines, const char *target,
                             int64_t target_lines);
 
-/* The batches of an epoch: pairs of similar lengths with at most batch_tokens target tokens, or a single pair. A
- * function of the seed and the epoch's number, so a resumed training has the same. */
+/* The batches of an epoch: pairs of similar lengths with at most batch_tokens target tokens, or a single pair. They
+ * depend only on the seed and the epoch's number, so that a resumed training has the same batches. */
 typedef struct att_epoch {
     att_ctx *ctx;
     int64_t n;
@@ -67,7 +67,7 @@ typedef struct att_batch {
 } att_batch;
 /* Reads and tokenizes batch i, in parallel. Error: a file has changed since it was opened. */
 att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out);
-/* Its number of pairs; of these, [first, last), as a batch. */
+/* Return the number of pairs of batch i, and its pairs [first, last) as a batch. */
 int64_t att_batch_size(const att_epoch *e, int64_t i);
 att_status att_batch_read_rows(const att_parallel_corpus *s, const att_epoch *e, int64_t i, int64_t first, int64_t last,
                                att_batch *out);

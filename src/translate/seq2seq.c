@@ -1,5 +1,5 @@
-/* Recurrent encoder-decoder: with a fixed context (Cho et al. 2014), with additive attention (Bahdanau et al. 2015),
- * with dot or general attention (Luong et al. 2015).
+/* The recurrent encoder-decoder: with a fixed context (Cho et al. 2014), with additive attention (Bahdanau et al.
+ * 2015), or with dot or general attention (Luong et al. 2015).
  *
  * The encoder's outputs h_j are keys and values of the attention. Its last states, after a layer tanh(W h), are the
  * decoder's initial states; the last one is the fixed context. recurrent_decoder.h has the decoder. */
@@ -102,7 +102,7 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
 
 /* ---- encoder */
 
-/* Dropout layers besides those between recurrent layers and those of the decoder */
+/* The dropout layers, besides those between recurrent layers and those of the decoder. */
 typedef enum dropout_layer { OF_SOURCE = 1, OF_OUTPUTS = 3 } dropout_layer;
 
 static bool check(att_tape *t, const char *what, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -126,7 +126,7 @@ static att_var *joined(att_tape *t, int64_t directions, att_var *forward, att_va
     return directions == 2 ? att_concat(t, 2, (att_var *[]){forward, backward}, 1) : forward;
 }
 
-/* ids [offsets[n]], offsets [n + 1]; dropout NULL: none */
+/* Encodes ids [offsets[n]] with offsets [n + 1]. dropout NULL: none. */
 static att_decoder_memory encode(att_tape *t, const att_seq2seq *m, const int32_t *ids, const int64_t *offsets,
                                  int64_t n, const att_nn_dropout *dropout)
 {

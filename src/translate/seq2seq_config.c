@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Upper limits; larger sizes indicate a damaged file. */
+/* Upper limits. Larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27 };
 
 static const struct {

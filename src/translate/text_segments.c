@@ -17,7 +17,7 @@ static bool is_one_of(uint32_t c, const uint32_t *list)
 
 static bool is_space(uint32_t c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xA0 || c == 0x3000; }
 
-/* Quality of a split point between two characters. */
+/* Returns the quality of a split point between two characters. */
 static int rank(uint32_t before, uint32_t after)
 {
     static const uint32_t ends[] = {0x3002, 0xFF01, 0xFF1F, 0x0964, 0}; /* ends of sentences: 。！？। */
@@ -27,7 +27,8 @@ static int rank(uint32_t before, uint32_t after)
     return is_space(after) ? 2 : 1;
 }
 
-/* Returns the best split point in the middle half of a text, nearest to the middle; 0: none. */
+/* Returns the best split point in the middle half of a text; of equal ones, the one nearest to the middle. 0: there is
+ * none. */
 static size_t find_split(const char *text, size_t bytes)
 {
     size_t best = 0, distance = 0;
@@ -74,7 +75,8 @@ static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
     return n >= 4 && !strncmp(first, ">>", 2) && !strcmp(first + n - 2, "<<") ? tokens->ids[0] : NO_CODE;
 }
 
-/* Tokens that a text has at least, eos and a language code, and that no segment has alone */
+/* Returns the smallest number of tokens of a text: eos and, if there is one, the language code. A segment must have
+ * more. */
 static int64_t minimum(int32_t code) { return 1 + (code != NO_CODE); }
 
 static att_status fail_long(const att_text_segments *p, int64_t number, int64_t tokens)
@@ -92,7 +94,7 @@ static att_status add(att_text_segments *p, int64_t number, int32_t code, const 
         return e;
     const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
     const int64_t count = tokens.count + (code != NO_CODE);
-    p->tokens = p->tokens ? p->tokens : count; /* of the whole text, which is the first */
+    p->tokens = p->tokens ? p->tokens : count; /* the tokens of the whole text, which is added first */
     if (count <= p->max_tokens && tokens.count > minimum(own_code))
         e = add_segment(p, number, code, &tokens);
     att_tokens_free(p->ctx, &tokens);

@@ -13,7 +13,7 @@ struct att_transformer {
     att_transformer_decoder decoder;
 };
 
-/* Our parameter names and those of the class MarianMTModel. */
+/* The names of parameters, in attend and in the class MarianMTModel. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
     {ours ".weight", theirs ".weight"}, { ours ".bias", theirs ".bias" }
@@ -46,7 +46,8 @@ static const att_checkpoint_name names[] = {
     NORM("decoder.*.feed_forward_norm", "decoder.layers.*.final_layer_norm"),
     {0},
 };
-/* Present in some checkpoints: positions, which are computed here, and further names of shared tables. */
+/* Tensors of some checkpoints that are not used: positions, which attend computes, and further names of shared
+ * tables. */
 static const char *const unused[] = {"encoder.embed_positions.",
                                      "decoder.embed_positions.",
                                      "encoder.embed_tokens.",
@@ -262,7 +263,8 @@ static json_t *settings(const att_encoder_decoder *m)
     return att_marian_config_json(&((const att_transformer *)m)->config);
 }
 
-/* In the class all but the output layer is inside "model", and the bias has two dimensions. */
+/* Names a parameter as the class does: all except the output layer is inside "model", and the bias has two
+ * dimensions. */
 static void in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
     const bool output = !strncmp(ours, "output.", 7);

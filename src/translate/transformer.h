@@ -7,7 +7,7 @@
 
 extern const att_architecture att_transformer_architecture;
 
-/* Makes a new model for training, randomly initialized. Errors: ctx, config or out is NULL; those of its
+/* Makes a new model for training, randomly initialized. Errors: ctx, config or out is NULL; those of reading its
  * config.json. */
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out);
 

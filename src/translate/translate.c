@@ -1,4 +1,4 @@
-/* Translation: tokenize, sort by length, search in batches, restore the order. */
+/* Translates: tokenizes, sorts by length, searches in batches, restores the order. */
 #include "io/cancelled.h"
 #include "io/check_texts.h"
 #include "io/file_source.h"
@@ -116,8 +116,8 @@ static bool begins_text(const translate_job *j, int64_t segment)
     return segment == 0 || j->segments.segment[segment - 1].text != j->segments.segment[segment].text;
 }
 
-/* Forced beginnings of the segments order[first, first + n), in *search; of those that begin a text. *memory: free with
- * att_free. */
+/* Sets the forced beginnings, in *search, of those of the segments order[first, first + n) that begin a text. The
+ * caller frees *memory with att_free. */
 static att_status gather_prefixes(const translate_job *j, int64_t first, int64_t n, att_search *search,
                                   int64_t **memory)
 {
@@ -147,7 +147,7 @@ static att_status gather_prefixes(const translate_job *j, int64_t first, int64_t
     return ATT_OK;
 }
 
-/* Translates the segments order[first, last); *tokens: how many they have. */
+/* Translates the segments order[first, last). *tokens: the number of their tokens. */
 static att_status translate_batch(const translate_job *j, int64_t first, int64_t last, int64_t *tokens)
 {
     att_ctx *ctx = j->m->ctx;
@@ -181,7 +181,7 @@ static att_status translate_batch(const translate_job *j, int64_t first, int64_t
     return e;
 }
 
-/* Descending length, so that sequences of a batch have similar lengths; stable. */
+/* Compares by descending length, so that sequences of a batch have similar lengths. The order is stable. */
 static int by_length(const void *a, const void *b, void *arg)
 {
     const att_text_segment *segment = arg;
@@ -217,8 +217,8 @@ static att_status translate_segments(translate_job *j)
 
 /* ---- hypotheses to texts */
 
-/* Joins the k-th best hypotheses of segments [first, last), which are one text, by concatenating their tokens. No text
- * if a segment has no k-th hypothesis. */
+/* Joins the k-th best hypotheses of segments [first, last), which are one text, by concatenating their tokens. There is
+ * no text if a segment has no k-th hypothesis. */
 static att_status join(const translate_job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
 {
     const int64_t best = j->search.n_best;
@@ -293,7 +293,7 @@ static att_status set_options(const att_translator *m, const att_translate_optio
     return ATT_OK;
 }
 
-/* Given ids and prefixes, but for what may be wrong with those of one text. */
+/* Checks ids and prefixes, except for errors that concern only one text. */
 static att_status check_ids(const att_translator *m, int64_t n, const char *const *texts,
                             const att_translate_options *o)
 {
@@ -326,7 +326,7 @@ static att_status check(const att_translator *m, int64_t n, const char *const *t
     return e || o->offsets ? e : att_check_texts(m->ctx, "att_translate: texts", texts, n);
 }
 
-/* Can text i begin with its prefix? */
+/* Checks that text i can begin with its prefix. */
 static att_status check_prefix(const translate_job *j, int64_t i)
 {
     const att_translate_options *o = &j->options;
@@ -347,7 +347,7 @@ static att_status check_prefix(const translate_job *j, int64_t i)
                          j->m->model->info.target_vocabulary);
 }
 
-/* Adds the segments of text i. An error of its own is that of the call unless each text has a status. */
+/* Adds the segments of text i. An error of this text is the error of the call unless each text has a status. */
 static att_status add_text(translate_job *j, int64_t i, const char *const *texts, const size_t *bytes)
 {
     const att_translate_options *o = &j->options;

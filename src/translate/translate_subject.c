@@ -1,4 +1,4 @@
-/* What opens translators. */
+/* Opens translators. */
 #include "translate/encoder_decoder.h"
 #include "model/subject.h"
 

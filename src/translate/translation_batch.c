@@ -1,4 +1,4 @@
-/* Batches: reads and tokenizes their lines. */
+/* Reads and tokenizes the lines of batches. */
 #include "util/util.h"
 #include "translate/parallel_corpus.h"
 
@@ -27,7 +27,7 @@ static att_status read_line(const att_parallel_corpus *s, int side, const att_te
         far = att_alloc(s->ctx, LONG, 1);
         e = far ? att_text_lines_at(&s->file[side], offset, far, LONG, &line, &fits) : ATT_ERR_MEMORY;
     }
-    if (!e && fits) /* a longer line than any at opening time means that the file has changed */
+    if (!e && fits) /* a line that is longer than any at opening time means that the file has changed */
         e = att_pair_encode(s, side, &line, out);
     att_free(s->ctx, far);
     return e;
@@ -49,7 +49,7 @@ static void read_some(void *arg, int i)
         }
 }
 
-/* Reads all lines. If a file has changed, that is the error that is reported. */
+/* Reads all lines. If a file has changed, the error says so. */
 static att_status read_all(reading *r)
 {
     const att_parallel_corpus *s = r->corpus;

@@ -1,4 +1,4 @@
-/* The order of pairs in an epoch, and its batches. */
+/* Makes the order of pairs in an epoch, and its batches. */
 #include "util/util.h"
 #include "train/shuffle.h"
 #include "translate/parallel_corpus.h"
@@ -53,7 +53,7 @@ att_status att_epoch_make(const att_parallel_corpus *s, uint64_t seed, int64_t n
             split_batches(s, &e, begin, end, batch_tokens);
         }
         e.first[e.n] = (uint32_t)s->n;
-        e.group = att_alloc(s->ctx, (size_t)e.n, sizeof *e.group); /* batches are ordered by length so far */
+        e.group = att_alloc(s->ctx, (size_t)e.n, sizeof *e.group); /* until now batches are ordered by length */
     }
     if (e.group)
         att_permutation(seed, 1, number, e.n, e.group);

@@ -1,10 +1,11 @@
-/* Traces of translations: the tokens of one are decoded in one pass. */
+/* Traces translations. The tokens of a translation are decoded in one pass. */
 #include "model/trace_tokens.h"
 #include "translate/translator.h"
 
 #include <string.h>
 
-/* Ids and offsets stay until the model has been applied. */
+/* The tokens of a translation, as the decoder's input. Ids and offsets must be valid until the model has been
+ * applied. */
 typedef struct forced {
     const att_encoder_decoder *m;
     att_sequence_pairs pair;
@@ -22,7 +23,7 @@ static att_var *apply(const void *self, att_tape *t)
     return att_encoder_decoder_states(t, f->m, &f->pair, &(const att_loss_options){.size = sizeof(att_loss_options)});
 }
 
-/* Applies models whose decoder has no hidden states. */
+/* Applies a model whose decoder has no hidden states. */
 static att_var *apply_all(const void *self, att_tape *t) { return output(self, t, apply(self, t)); }
 
 static att_status check(const att_translator *m, const int32_t *target, int64_t n)
@@ -42,7 +43,7 @@ static att_status check(const att_translator *m, const int32_t *target, int64_t 
                                            caller, (long long)n, (long long)i->max_positions);
 }
 
-/* Source and target are whole, eos included. */
+/* Traces a pair. Source and target are complete, including eos. */
 static att_status trace(const att_translator *m, const att_tokens *source, const int32_t *target, int64_t n,
                         const att_trace_options *options, att_trace **out)
 {

@@ -1,4 +1,4 @@
-/* Training of a translator: mean cross entropy per target token; validation. */
+/* Trains a translator by the mean cross entropy per target token, and validates it. */
 #include "util/util.h"
 #include "translate/encoder_decoder.h"
 #include "translate/parallel_corpus.h"
@@ -21,7 +21,7 @@ typedef struct translation {
 
 /* ---- opening */
 
-/* Do both files have the same number of lines? */
+/* Checks that both files have the same number of lines. */
 static att_status check_lines(att_ctx *ctx, const char *source, const char *target)
 {
     const char *const paths[] = {source, target};
@@ -122,7 +122,7 @@ static att_param_options param_options(const void *self, const char *name, const
 static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     translation *t = self;
-    att_epoch_free(&t->epoch); /* first: with millions of pairs two do not fit in memory */
+    att_epoch_free(&t->epoch); /* frees the old one first: two epochs of millions of pairs do not fit in memory */
     const att_status e = att_epoch_make(&t->corpus, t->base.common.seed, number, t->options.batch_tokens, &t->epoch);
     *batches = t->epoch.n;
     return e;
@@ -158,7 +158,7 @@ static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, 
 
 /* ---- validation */
 
-/* Adds the summed loss of a batch, and its tokens. */
+/* Adds the summed loss of a batch to *sum, and its number of tokens. */
 static att_status add_loss(const translation *t, att_tape *tape, int64_t i, double *sum, int64_t *tokens)
 {
     att_batch b;

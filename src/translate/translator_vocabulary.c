@@ -1,4 +1,4 @@
-/* The vocabulary in the folder of a translator's training: trained on the texts, or copied. */
+/* Makes the vocabulary in the folder of a translator's training: trained on the texts, or copied. */
 #include "io/install.h"
 #include "io/atomic_write.h"
 #include "text/not_utf8.h"
@@ -10,7 +10,7 @@
 
 typedef att_translator_training_options training_options;
 
-/* Counts the words of a file but for max_invalid lines that are not UTF-8, and its *lines. */
+/* Counts the words and the *lines of a file. Up to max_invalid lines that are not UTF-8 are skipped. */
 static att_status count_words(att_ctx *ctx, att_vocab *v, const char *path, int64_t max_invalid, int64_t *lines)
 {
     att_text_lines l;
@@ -60,9 +60,9 @@ static att_status write_pieces(att_ctx *ctx, const char *folder, const void *mod
     return att_marian_tokenizer_write(ctx, folder, files, NULL);
 }
 
-/* Learns a joint vocabulary of both languages. Digits are separate pieces, so numbers are copied digit by digit. Rare
- * characters get no piece, since their embeddings would not be trained; they become the unknown token, whose embedding
- * is. */
+/* Learns a joint vocabulary of both languages. Digits are separate pieces, so that numbers are copied digit by digit.
+ * Rare characters get no piece because there would be too little training for their embeddings; they become the unknown
+ * token. */
 static att_status learn_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
 {
     enum { PIECES = 8000, MAX_CHARACTERS = 4000, MIN_COUNT = 3 };
@@ -82,7 +82,7 @@ static att_status learn_vocabulary(att_ctx *ctx, const training_options *o, cons
     return e;
 }
 
-/* From a SentencePiece model. */
+/* Reads the vocabulary from a SentencePiece model. */
 static att_status read_pieces(att_ctx *ctx, const training_options *o, const char *folder)
 {
     att_text_file f = {0};
@@ -92,7 +92,7 @@ static att_status read_pieces(att_ctx *ctx, const training_options *o, const cha
     return e;
 }
 
-/* From a folder with the three files. */
+/* Copies the vocabulary from a folder with the three files. */
 static att_status copy_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
 {
     static const char *const names[] = {
@@ -102,7 +102,7 @@ static att_status copy_vocabulary(att_ctx *ctx, const training_options *o, const
 
 att_status att_translator_vocabulary_make(att_ctx *ctx, const training_options *o, const char *folder)
 {
-    const att_status e = att_install_forget(ctx, folder); /* of an earlier model, with another vocabulary */
+    const att_status e = att_install_forget(ctx, folder); /* removes an earlier model, which has another vocabulary */
     return e                           ? e
            : !o->tokenizer             ? learn_vocabulary(ctx, o, folder)
            : att_is_file(o->tokenizer) ? read_pieces(ctx, o, folder)

@@ -1,4 +1,4 @@
-/* Growing arrays: att_grow_array without a call where there is room, as in most calls. */
+/* Arrays that grow: like att_grow_array, but without a call if there is room, as in most cases. */
 #ifndef ATT_UTIL_ARRAY_H
 #define ATT_UTIL_ARRAY_H
 

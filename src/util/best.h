@@ -1,4 +1,4 @@
-/* The best of many numbers: the largest, of equal ones those with the lower number of their column. */
+/* Finds the best of many numbers: the largest, and of equal ones those with the lower column. */
 #ifndef ATT_UTIL_BEST_H
 #define ATT_UTIL_BEST_H
 
@@ -32,7 +32,7 @@ static inline void att_best_replace(att_top_column *best, int64_t n, att_top_col
     best[at] = one;
 }
 
-/* Adds one, if it is better than the worst; NaN is not. */
+/* Adds one number, if it is better than the worst. NaN is not. */
 static inline void att_best_add(att_top_column *best, int64_t k, att_top_column one)
 {
     if (att_is_better(one, best[0]))

@@ -1,5 +1,5 @@
-/* Patterns of names of parameters, whose parts are separated by dots: which they match, and what was meant by one that
- * matches none. */
+/* Patterns for names of parameters, whose parts are separated by dots: finds the names that they match, and suggests a
+ * name for a pattern that matches none. */
 #ifndef ATT_UTIL_PATTERN_H
 #define ATT_UTIL_PATTERN_H
 
@@ -14,10 +14,10 @@ typedef struct att_patterns {
     int64_t n;
 } att_patterns;
 
-/* Does the pattern match name, or parts of it up to a dot? '*' stands for any characters. */
+/* Returns whether the pattern matches name, or its beginning up to a dot. '*' stands for any characters. */
 static inline bool att_pattern_matches(const char *pattern, const char *name)
 {
-    const char *star = NULL, *from = NULL; /* the last '*', and where what follows it was tried */
+    const char *star = NULL, *from = NULL; /* the last '*', and the position at which the text after it was tried */
     for (;;) {
         if (*pattern == '*') {
             star = ++pattern;
@@ -45,7 +45,7 @@ static inline bool att_patterns_match(const att_patterns *p, const char *name)
 
 enum { ATT_PATTERN_NAME = 96, ATT_PATTERN_SHOWN = 3 };
 
-/* Edits that make b of a (Levenshtein 1966); of each the first characters count. */
+/* Returns the number of edits that change a to b (Levenshtein 1966). Only the first characters of each count. */
 static inline int att_edit_distance(const char *a, const char *b)
 {
     int row[ATT_PATTERN_NAME];
@@ -65,7 +65,7 @@ static inline int att_edit_distance(const char *a, const char *b)
     return row[n];
 }
 
-/* The best of the parts of names so far */
+/* The best suggestion until now. */
 typedef struct att_pattern_best {
     char name[ATT_PATTERN_SHOWN][ATT_PATTERN_NAME];
     int distance[ATT_PATTERN_SHOWN];
@@ -91,7 +91,7 @@ static inline void att_pattern_add(att_pattern_best *b, const char *name, int di
     b->distance[at] = distance;
 }
 
-/* Adds what a pattern may have meant: name, and each of its beginnings up to a dot. */
+/* Adds suggestions for a pattern: name, and each of its beginnings up to a dot. */
 static inline void att_pattern_compare(att_pattern_best *b, const char *pattern, const char *name)
 {
     char part[ATT_PATTERN_NAME];

@@ -10,7 +10,7 @@ typedef struct att_shape {
     char text[ATT_MAX_RANK * 22 + 3];
 } att_shape;
 
-/* dim [rank] */
+/* Returns the text of the shape dim [rank]. */
 static inline att_shape att_shape_show(int rank, const int64_t *dim)
 {
     att_shape s = {"["};

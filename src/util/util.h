@@ -1,4 +1,4 @@
-/* Integer helpers and hashes, used everywhere. */
+/* Integer functions and hashes that all rooms use. */
 #ifndef ATT_UTIL_H
 #define ATT_UTIL_H
 
@@ -8,9 +8,9 @@
 
 static inline int64_t att_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t att_max(int64_t a, int64_t b) { return a > b ? a : b; }
-/* n / size, rounded up; n >= 0, size > 0 */
+/* Returns n / size, rounded up. n >= 0, size > 0. */
 static inline int64_t att_ceil_div(int64_t n, int64_t size) { return n / size + (n % size > 0); }
-/* n rounded up to a multiple of size */
+/* Returns n, rounded up to a multiple of size. */
 static inline int64_t att_round_up(int64_t n, int64_t size) { return att_ceil_div(n, size) * size; }
 
 /* FNV-1a (Fowler, Noll, Vo) of 64 bits: one step with a byte or a word; a hash begins with the offset. */
@@ -22,7 +22,7 @@ static inline uint64_t att_fnv64_text(uint64_t hash, const char *s)
         hash = att_fnv64(hash, (unsigned char)*s++);
     return hash;
 }
-/* hash continued over n words of 32 bits */
+/* Returns the hash, continued with n words of 32 bits. */
 static inline uint64_t att_fnv64_words(uint64_t hash, const void *words, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* CIFAR-10's binary batches (Krizhevsky 2009): of each image its label, then 32 x 32 pixels of red, of green, of
- * blue. */
+/* Reads the binary batches of CIFAR-10 (Krizhevsky 2009): each image is its label, then 32 x 32 values of red, of green
+ * and of blue. */
 #include "vision/image_set.h"
 #include "util/array.h"
 
@@ -44,7 +44,7 @@ static att_status read_batch(att_image_set *s, att_data_file *f, size_t room[2])
     return e;
 }
 
-/* A line for each class, and empty ones. */
+/* Reads the names: a line for each class, and empty lines. */
 static att_status read_names(att_image_set *s, const char *folder)
 {
     att_text_file f;

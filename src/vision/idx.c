@@ -1,5 +1,5 @@
-/* IDX files, the format of MNIST (LeCun, Cortes, Burges 1998): two zero bytes, the type of the elements, the number of
- * dimensions, these as 32 bits, highest byte first, then the elements. */
+/* Reads IDX files, the format of MNIST (LeCun, Cortes, Burges 1998): two zero bytes, the type of the elements, the
+ * number of dimensions, the dimensions as 32 bits with the highest byte first, then the elements. */
 #include "vision/image_set.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ enum { UNSIGNED_BYTE = 8, MAX_DIMENSIONS = 3, MAX_SIDE = 1 << 15 };
 
 static const char *const prefixes[] = {[ATT_IMAGE_SPLIT_TRAIN] = "train", [ATT_IMAGE_SPLIT_TEST] = "t10k"};
 
-/* Finds the name of a file of the folder: the packed one if only that exists. */
+/* Finds the name of a file of the folder: the compressed file if only that exists. */
 static void file_name(const char *folder, att_image_split split, const char *rest, char name[64])
 {
     const int plain = snprintf(name, 64, "%s-%s", prefixes[split], rest);

@@ -10,16 +10,17 @@
 #include <string.h>
 #include <time.h>
 
-/* The last words of counters of random numbers. That of the order of images, att_permutation, is 0. */
+/* The last words of the counters of random numbers. The counter for the order of images (att_permutation) has 0
+ * there. */
 enum { RANDOM_CHANGES = 1, RANDOM_SHARE };
 
 typedef struct maker {
-    att_image_batch batch; /* n 0: it has none */
+    att_image_batch batch; /* n 0: there is no batch */
     uint32_t *images;      /* [all]: of the whole batch */
     int64_t all;
     att_status status;
-    char why[512]; /* of a status that is not ATT_OK: the sentence belongs to the thread */
-    int number;    /* and its att_error_number */
+    char why[512]; /* the message of a status that is not ATT_OK, copied because the thread owns it */
+    int number;    /* the status's att_error_number */
 } maker;
 
 struct att_image_batches {
@@ -35,10 +36,10 @@ struct att_image_batches {
 
 /* ---- random changes */
 
-/* Returns a random number from 0 to n - 1 of a word. */
+/* Returns a number from 0 to n - 1, made from a random word. */
 static int64_t below(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 
-/* Pads the image by zeros, crops it, which is a shift, and flips it. */
+/* Pads the image with zeros and crops it, which shifts it, and flips it. */
 static void shift_and_flip(const att_image *image, int64_t down, int64_t right, bool flip, uint8_t *out)
 {
     const int64_t height = image->height, width = image->width, channels = image->channels;
@@ -63,7 +64,7 @@ static void erase_square(const att_image_input *in, int64_t side, uint32_t word,
                    (size_t)in->info.channels * sizeof *pixels);
 }
 
-/* Image `number`, augmented; scratch: one image */
+/* Makes image `number`, augmented. scratch: memory for one image. */
 static void augment(const att_image_batches *b, int64_t epoch, uint32_t number, const att_image *image,
                     att_image *scratch, float *pixels)
 {
@@ -94,8 +95,8 @@ static att_status make_image(const att_image_batches *b, int64_t epoch, uint32_t
 
 /* ---- mixup */
 
-/* Algorithm BA of Cheng 1978 where both parameters are alpha; the ratio of beta variates W / (alpha + W) is a sigmoid
- * of v. Logarithms cannot overflow. */
+/* Uses algorithm BA of Cheng 1978 with both parameters alpha. The beta variate W / (alpha + W) is a sigmoid of v, so
+ * that logarithms cannot overflow. */
 double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch)
 {
     const double beta = alpha <= 1 ? 1 / alpha : 1 / sqrt(alpha), gamma = alpha + 1 / beta;
@@ -119,8 +120,9 @@ static void mix_two(float share, int64_t n, float *x, float *y)
     }
 }
 
-/* Mixes each image with its partner, counted from the end of the whole batch: share * image + (1 - share) * partner.
- * The one in the middle is its own. other: a partner that is not among the rows is made there. */
+/* Mixes each image with its partner, which has the same position counted from the end of the whole batch:
+ * share * image + (1 - share) * partner. The image in the middle is its own partner. other: memory for a partner that
+ * is not among the rows. */
 static att_status mix(const att_image_batches *b, const maker *m, att_image *scratch, float *other)
 {
     const att_image_batch *batch = &m->batch;
@@ -239,9 +241,9 @@ static void choose(maker *m, const att_image_choice *c)
         memcpy(m->images, c->images, (size_t)c->n * sizeof *c->images);
 }
 
-/* Starts a thread as libattend starts its own. Its stack suffices, whatever the host's default is. It blocks all
- * signals except those that a thread raises itself, so the program's threads get them; the new thread inherits the
- * mask. */
+/* Starts a thread in the same way as the threads of the compute pool. Its stack is large enough, whatever the host's
+ * default is. It blocks all signals except those that a thread raises itself, so that the program's threads get them;
+ * the new thread inherits the mask. */
 static bool start_thread(pthread_t *thread, void *arg)
 {
     enum { STACK = 1 << 20 };
@@ -265,7 +267,7 @@ static bool start_thread(pthread_t *thread, void *arg)
     return started;
 }
 
-/* Begins to make the next batch; without a thread it is made when it is asked for. */
+/* Begins to make the next batch. Without a thread the batch is made when it is requested. */
 static void start(att_image_batches *b, const att_image_choice *next)
 {
     maker *m = &b->maker[b->next];

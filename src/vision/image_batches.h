@@ -11,9 +11,9 @@ typedef struct att_augmentation {
     uint64_t seed;
 } att_augmentation;
 
-/* Which images a batch has. */
+/* The images of a batch. */
 typedef struct att_image_choice {
-    int64_t epoch, batch;   /* numbers, which decide on its random changes */
+    int64_t epoch, batch;   /* numbers, which determine the random changes */
     const uint32_t *images; /* [n]: the whole batch */
     int64_t n;
     int64_t first, last; /* rows of it that are made; none if they are equal */
@@ -28,33 +28,36 @@ typedef struct att_image_order {
 } att_image_order;
 att_status att_image_order_make(att_ctx *ctx, int64_t images, int64_t size, uint64_t seed, att_image_order *out);
 void att_image_order_free(att_image_order *o);
-/* Begins an epoch: how many batches it has. */
+/* Begins an epoch. Returns its number of batches. */
 int64_t att_image_order_begin(att_image_order *o, int64_t epoch);
-/* Rows [first, last) of a batch of the epoch; INT64_MAX: to the end. Of a batch after the last one n is 0. */
+/* Returns rows [first, last) of a batch of the epoch. last INT64_MAX: to the end. n is 0 for a batch after the last
+ * one. */
 att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch, int64_t first, int64_t last);
 
 typedef struct att_image_batch {
     int64_t epoch, batch, first, n; /* rows [first, first + n) */
     float *pixels;                  /* [n, height, width, channels], normalized */
     const uint32_t *images;         /* [n] */
-    int32_t *classes;               /* [n]; 0 where the source has none */
+    int32_t *classes;               /* [n]; 0 if the source has no classes */
     int32_t *partners;              /* [n]: classes of the images that are mixed in */
     float share;                    /* of an image in its mixture; 1: none is mixed in */
 } att_image_batch;
 
 typedef struct att_image_batches att_image_batches;
-/* in and the source's images must outlive it. max: images of a batch. */
+/* Makes the batches. `in` and the source's images must outlive them. max: images of a batch. */
 att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_source *from,
                                  const att_augmentation *how, int64_t max, att_image_batches **out);
 void att_image_batches_free(att_image_batches *b);
-/* The batch `now`, which stays until the next call, and begins to make `next`. The same bits whatever was asked for
- * before. *waited: seconds. */
+/* Returns the batch `now`, which is valid until the next call, and begins to make `next`. A batch has the same bits
+ * whatever was requested before. *waited: seconds. */
 att_status att_image_batches_get(att_image_batches *b, const att_image_choice *now, const att_image_choice *next,
                                  const att_image_batch **out, double *waited);
 
-/* The smallest alpha: of much smaller ones 1 / alpha is infinite. All shares are near 0 or 1 already. */
+/* The smallest alpha. If it were much smaller, 1 / alpha would be infinite; with this alpha all shares are already near
+ * 0 or 1. */
 #define ATT_MIN_MIXUP 1e-3
-/* Returns a share from the beta distribution with both parameters alpha >= ATT_MIN_MIXUP, of a seed's batch. */
+/* Returns the share of a batch, which depends on the seed, from the beta distribution with both parameters alpha >=
+ * ATT_MIN_MIXUP. */
 double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
 
 #endif

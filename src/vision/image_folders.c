@@ -1,4 +1,4 @@
-/* A folder of images for each class. */
+/* Reads a set of images that has a folder for each class. */
 #include "vision/image_set.h"
 #include "io/cancelled.h"
 #include "util/array.h"
@@ -29,7 +29,7 @@ typedef struct listing {
 
 static int compare(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-/* Hidden files are of other programs, such as a file manager's thumbnails. */
+/* Returns whether a file is visible. Hidden files belong to other programs, such as a file manager's thumbnails. */
 static int is_visible(const struct dirent *e) { return e->d_name[0] != '.'; }
 
 static att_status list_folder(att_ctx *ctx, const char *path, listing *out)
@@ -54,15 +54,15 @@ typedef struct walk {
     att_image_set *set;
     int32_t class;
     size_t room;   /* of set->classes */
-    void *entered; /* the folders of the class so far, and the one of all classes: a tree of `folder` */
+    void *entered; /* the folders of the class so far, and the folder of all classes, as a tree of `folder` */
 } walk;
 
-/* Folders may be links to others. Each counts once in a class; links to links would be exponentially many, and one to a
- * folder above itself would never end. */
+/* A folder that the walk has entered. Folders may be links to others. Each counts once in a class, because links to
+ * links would be exponentially many, and a link to a folder above it would never end. */
 typedef struct folder {
     dev_t device;
     ino_t inode;
-    bool left; /* else the walk is in it */
+    bool left; /* the walk has left it; otherwise it is in it */
 } folder;
 
 static int compare_folders(const void *a, const void *b)
@@ -72,7 +72,7 @@ static int compare_folders(const void *a, const void *b)
                                   : (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-/* *entered: NULL if the walk was in the folder before. */
+/* Enters a folder. *entered is NULL if the walk was in it before. */
 static att_status enter(walk *w, const char *path, folder **entered)
 {
     att_ctx *ctx = w->set->ctx;
@@ -141,7 +141,7 @@ static att_status add_images(walk *w, const char *path, int depth)
     return e;
 }
 
-/* part: the folder of all classes */
+/* Adds a class. part: the folder of all classes. */
 static att_status add_class(walk *w, const char *part, const char *path, const char *name)
 {
     att_image_set *s = w->set;
@@ -159,7 +159,7 @@ static att_status add_class(walk *w, const char *part, const char *path, const c
 
 /* ---- parts */
 
-/* Has the folder folders? */
+/* Sets *has: whether the folder has folders. */
 static att_status has_folders(att_ctx *ctx, const char *folder, bool *has)
 {
     listing l;
@@ -174,7 +174,7 @@ static att_status has_folders(att_ctx *ctx, const char *folder, bool *has)
     return e;
 }
 
-/* Names of parts; any but the first has the images to test with. */
+/* The names of parts. All except the first have the images to test with. */
 static const char *const parts[] = {"train", "test", "val", "valid", "validation"};
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
@@ -186,8 +186,8 @@ static bool is_part(const char *name)
     return i < PARTS;
 }
 
-/* Has the folder parts? `train` has folders, those of the classes, or each folder is a part and has some. A part
- * without folders is a class of this name. */
+/* Sets *has: whether the folder has parts. It does if `train` has folders, which are those of the classes, or if each
+ * folder is a part and has folders. A part without folders is a class of this name. */
 static att_status has_parts(att_ctx *ctx, const char *folder, bool *has)
 {
     char path[ATT_MAX_PATH];

@@ -5,17 +5,17 @@
 #include <math.h>
 #include <string.h>
 
-/* The last word of counters of random numbers: those of trainings are other ones. */
+/* The last word of counters of random numbers. Trainings use other ones. */
 enum { RANDOM_HOLD_OUT = 3 };
 
-/* Images of a class that are to be assigned yet, and those of them that will be marked */
+/* The images of a class that are not yet assigned, and the number of them that will be marked. */
 typedef struct class_rest {
     int64_t count, needed;
 } class_rest;
 
-/* Marks round(share * count) images of each class, which has count = rest[class].count, at random, but not all and, if
- * there are two, not none: each image with the probability that its class still needs (Knuth 1969, selection sampling).
- * rest [classes]: becomes 0. -> number marked */
+/* Marks round(share * count) images of each class at random, where count = rest[class].count; of two or more images at
+ * least one is marked, and at least one is not. Each image is marked with the probability that its class still needs
+ * (selection sampling, Knuth 1969). rest [classes] becomes 0. Returns the number of marked images. */
 static int64_t mark(const att_image_set *s, double share, uint64_t seed, class_rest *rest, bool *marked)
 {
     int64_t total = 0;

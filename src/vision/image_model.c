@@ -1,4 +1,4 @@
-/* Images to classes and embeddings: a vision Transformer with its preprocessing. */
+/* Computes classes and embeddings of images: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
 #include "io/file_source.h"
 #include "vision/image_run.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Tokens of the images that are computed together */
+/* Limits of the images that are computed together. */
 enum { BATCH_TOKENS = 4096, MAX_BATCH = 256 };
 
 struct att_image_model {
@@ -122,7 +122,7 @@ static att_var *call(att_tape *t, const void *user, att_var *images)
     return c->function(t, c->vit, images, NULL);
 }
 
-/* f of all images -> out [n, width] */
+/* Applies f to all images, and writes the results to out [n, width]. */
 static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, att_progress *p,
                       float *out, int64_t width)
 {

@@ -8,7 +8,7 @@
 typedef struct batch {
     const att_image_processor *processor;
     att_image_processor_info input;
-    int64_t pixels;          /* numbers of an image */
+    int64_t pixels;          /* values of an image */
     const att_image *images; /* [n] */
     float *x;                /* [n, pixels] */
 } batch;
@@ -19,7 +19,7 @@ static att_status preprocess(void *arg, int i)
     return att_image_processor_apply(b->processor, &b->images[i], b->x + i * b->pixels);
 }
 
-/* Computes the first n images of b -> out [n, width] */
+/* Computes the results of the first n images of b into out [n, width]. */
 static att_status run_batch(const att_image_run *r, att_tape *t, batch *b, int64_t n, float *out)
 {
     const att_image_processor_info *p = &b->input;

@@ -1,4 +1,4 @@
-/* Sets of labeled images in any format: opening, labels, reading. */
+/* Opens sets of labeled images in any format, numbers their labels, and reads images. */
 #include "vision/image_set.h"
 #include "io/cancelled.h"
 #include "io/gzip_reader.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The last one is tried where no other is found. */
+/* The formats. The last one is tried if no other is found. */
 static const att_image_format *const formats[] = {&att_format_idx, &att_format_cifar10, &att_format_folders};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -77,7 +77,7 @@ void att_data_file_close(att_data_file *f)
 
 /* ---- labels */
 
-/* Names the classes 0, 1, 2 ..., as many as are used. */
+/* Gives the classes the names 0, 1, 2 ..., as many as are used. */
 static att_status number_classes(att_image_set *s)
 {
     int32_t last = 0;
@@ -101,7 +101,7 @@ static int64_t find_label(const char *name, const char *const *labels, int64_t n
     return i;
 }
 
-/* Numbers the classes, which have names, as the caller's labels [n] are. */
+/* Numbers the classes, which have names, in the order of the caller's labels [n]. */
 static att_status reorder(att_image_set *s, const char *path, const char *const *labels, int64_t n)
 {
     int32_t *number = att_alloc(s->ctx, s->labels.n, sizeof *number);
@@ -227,7 +227,7 @@ const char *att_image_set_path(const att_image_set *s, int64_t i)
     return s && i >= 0 && i < (int64_t)s->paths.n ? att_names_at(&s->paths, i) : NULL;
 }
 
-/* Copies image i of those in memory. */
+/* Copies image i from memory. */
 static att_status copy_image(const att_image_set *s, int64_t i, att_image *out)
 {
     const att_image_set_info *x = &s->info;

@@ -1,4 +1,4 @@
-/* Traces of vision Transformers */
+/* Traces vision Transformers. */
 #include "vision/image_trace.h"
 #include "vision/vit.h"
 
@@ -54,7 +54,7 @@ static att_var *output(const void *self, att_tape *t, att_var *x)
     return att_vit_output(t, p->vit, x);
 }
 
-/* Returns the tokens of an image, and what the model makes of them. */
+/* Returns the description of an image's tokens and of the model's results. */
 static att_trace_info info_of(const att_image_model *m, const att_image_processor_info *input, const att_vit_info *v)
 {
     const int64_t rows = input->height / v->patch[0], columns = input->width / v->patch[1];

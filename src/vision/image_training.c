@@ -1,4 +1,4 @@
-/* Training of a classifier of images (Dosovitskiy et al. 2021): mean cross entropy per image. */
+/* Trains a classifier of images (Dosovitskiy et al. 2021) by the mean cross entropy per image. */
 #include "vision/image_set.h"
 #include "image/processor.h"
 #include "util/util.h"
@@ -36,7 +36,7 @@ static att_status set_missing(att_ctx *ctx, json_t *root, const char *key, json_
     return failed ? att_fail(ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model") : ATT_OK;
 }
 
-/* Settings that the images imply may be left out. */
+/* Completes the settings. Those that the images imply may be left out. */
 static att_status complete_settings(const void *self, json_t *root)
 {
     const image_data *t = self;
@@ -49,7 +49,7 @@ static att_status complete_settings(const void *self, json_t *root)
     if (!e && s->height)
         return set_missing(t->base.ctx, root, "image_size",
                            json_pack("[I, I]", (json_int_t)s->height, (json_int_t)s->width));
-    if (!e && !json_object_get(root, "image_size")) /* whose default, 224, costs hours on small images */
+    if (!e && !json_object_get(root, "image_size")) /* the default, 224, would cost hours on small images */
         return att_fail(t->base.ctx, ATT_ERR_FORMAT,
                         "the model's settings have no \"image_size\", and images in folders have "
                         "different ones");
@@ -72,7 +72,7 @@ static att_status open_model(image_data *t)
     const att_status e = o->settings ? make_model(t)
                                      : att_vit_open_for_classes(t->base.ctx, o->model, t->labels, t->set.classes, &how,
                                                                 t->base.common.seed, &t->model);
-    return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
+    return e ? e : att_vit_check_written(t->model, t->labels); /* fails now, not after hours of training */
 }
 
 static att_status sum_model(image_data *t)
@@ -110,7 +110,7 @@ static void sum_images(image_data *t)
     t->images = sum;
 }
 
-/* Prepares what depends on the model's input. */
+/* Checks and sets the options that depend on the model's input. */
 static att_status check_sizes(const image_data *t)
 {
     const att_image_processor_info *in = &t->input.info;
@@ -149,7 +149,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     e = e ? e : sum_model(t);
     e = e ? e : att_image_batches_new(t->base.ctx, &t->input, &from, &how, o->batch, &t->batches);
     e = e ? e : att_image_order_make(t->base.ctx, t->set.images, o->batch, t->base.common.seed, &t->order);
-    t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
+    t->options.settings = t->options.model = NULL; /* they belong to the caller and are not used any more */
     if (!e)
         sum_images(t);
     return e;
@@ -181,7 +181,8 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-/* Computes the loss of a mixture of images from those of both classes, by their shares (Zhang et al. 2018). */
+/* Computes the loss of a mixture of images: the losses of both classes, weighted by their shares (Zhang et al.
+ * 2018). */
 static att_var *mixture_loss(att_tape *tape, const image_data *t, const att_image_batch *b, att_var *logits)
 {
     const att_cross_entropy_options sum = {
@@ -343,7 +344,7 @@ typedef struct correct {
     float *pixels;    /* [batch, height, width, channels] */
 } correct;
 
-/* Returns the class of the largest of x [n]; -1: they are not finite. */
+/* Returns the index of the largest of x [n]; -1: they are not finite. */
 static int64_t answer(const float *x, int64_t n)
 {
     int64_t best = 0;

@@ -1,4 +1,4 @@
-/* What opens vision models. */
+/* Opens vision models. */
 #include "vision/vit.h"
 #include "model/subject.h"
 
@@ -19,7 +19,7 @@ static const att_nn_params *params(const void *model) { return att_image_model_p
 
 static void free_model(void *model) { att_image_model_free(model); }
 
-/* A folder of timm */
+/* Returns whether a folder is one of timm. */
 static bool recognizes(const att_settings *config) { return json_is_string(att_settings_get(config, "architecture")); }
 
 const att_model_subject att_subject_vision = {.subject = ATT_SUBJECT_VISION,

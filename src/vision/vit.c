@@ -1,12 +1,11 @@
 /* The vision Transformer (Dosovitskiy et al. 2021):
  *
- * x = [token; patch_1 E; ...; patch_n E] + positions
- * each layer: x = x + Attention(LayerNorm(x)), x = x + GELU(h W_inner + b) W_outer + b with h = LayerNorm(x)
- * logits = LayerNorm(x)_token W^T + b
+ * x = [token; patch_1 E; ...; patch_n E] + positions each layer: x = x + Attention(LayerNorm(x)), x = x + GELU(h
+ * W_inner + b) W_outer + b with h = LayerNorm(x) logits = LayerNorm(x)_token W^T + b
  *
- * and models like it, which differ in settings: more tokens before the patches (DeiT's for distillation: Touvron et al.
- * 2021; registers: Darcet et al. 2023), layer scale and SwiGLU (DINOv2: Oquab et al. 2023), means in place of the
- * token, a stem of convolutions in place of E (Hassani et al. 2021). */
+ * Settings make it a similar model: with more tokens before the patches (DeiT's for distillation: Touvron et al. 2021;
+ * registers: Darcet et al. 2023), with layer scale and SwiGLU (DINOv2: Oquab et al. 2023), with means instead of the
+ * token, or with a stem of convolutions instead of E (Hassani et al. 2021). */
 #include "vision/vit.h"
 #include "io/file_source.h"
 #include "util/shape.h"
@@ -39,7 +38,7 @@ static void build_patches(att_vit *m)
     }
 }
 
-/* Tokens or positions, without weight decay */
+/* Makes the parameter of tokens or positions, without weight decay. */
 static att_param *rows(att_vit *m, const char *name, int64_t n)
 {
     const att_init init = {.size = sizeof init, .kind = ATT_INIT_TRUNCATED_NORMAL, .value = 0.02};
@@ -49,7 +48,7 @@ static att_param *rows(att_vit *m, const char *name, int64_t n)
     return p;
 }
 
-/* Makes the tokens before the patches, and what is added to the patches. */
+/* Makes the tokens before the patches, and the embeddings that are added to the patches. */
 static void build_tokens(att_vit *m)
 {
     const att_vit_config *c = &m->config;
@@ -64,7 +63,7 @@ static void build_tokens(att_vit *m)
     m->position = rows(m, "position", c->positioned + patches);
 }
 
-/* What pooling and classes are by the settings, the weights may not have. */
+/* Builds the pooling and the classifier of the settings, if the weights have them. */
 static void build_heads(att_vit *m)
 {
     att_vit_info *i = &m->config.info;
@@ -115,7 +114,7 @@ att_status att_vit_build(att_model *base)
     return ATT_OK;
 }
 
-/* Prepares the model by a pass of a black image, the smallest that the model may have. */
+/* Prepares the model by a pass with a black image of the smallest size that the model accepts. */
 att_var *att_vit_prepare(att_tape *t, const void *model)
 {
     const att_vit *m = model;
@@ -207,7 +206,7 @@ att_status att_vit_describe(const att_vit *m, att_vit_info *info)
 
 /* ---- apply */
 
-/* Grid of tokens: images [n, height, width, channels] -> [n, rows, columns, hidden] */
+/* Computes the grid of tokens [n, rows, columns, hidden] of images [n, height, width, channels]. */
 static att_var *patches(att_tape *t, const att_vit *m, att_var *images)
 {
     if (m->patches)
@@ -220,7 +219,8 @@ static att_var *patches(att_tape *t, const att_vit *m, att_var *images)
     return x;
 }
 
-/* Positions of a grid, resampled if it is another one than that of the training -> [rows * columns, hidden] */
+/* Returns the positions of a grid, [rows * columns, hidden], resampled if the grid differs from that of the
+ * training. */
 static att_var *grid_positions(att_tape *t, const att_vit *m, att_var *position, int64_t rows, int64_t columns)
 {
     const att_vit_config *c = &m->config;
@@ -235,8 +235,8 @@ static att_var *grid_positions(att_tape *t, const att_vit *m, att_var *position,
     return att_reshape(t, x, 2, (const int64_t[]){rows * columns, i->hidden});
 }
 
-/* Computes the tokens before the patches, the first ones with positions, once for each of n images -> [n, prefix,
- * hidden] */
+/* Returns the tokens before the patches, of which the first ones have positions, once for each of n images: [n, prefix,
+ * hidden]. */
 static att_var *prefix(att_tape *t, const att_vit *m, att_var *position, int64_t n)
 {
     const int64_t count = m->config.info.prefix, positioned = m->config.positioned;
@@ -259,7 +259,7 @@ static att_var *prefix(att_tape *t, const att_vit *m, att_var *position, int64_t
     return att_reshape(t, x, 3, (const int64_t[]){n, count, -1});
 }
 
-/* [token; ...; patch_1 E; ...] + positions -> [n * tokens, hidden] */
+/* Computes [token; ...; patch_1 E; ...] + positions, [n * tokens, hidden]. */
 static att_var *embed(att_tape *t, const att_vit *m, att_var *images, int64_t n, const int64_t grid[2],
                       const att_nn_dropout *dropout)
 {
@@ -274,7 +274,7 @@ static att_var *embed(att_tape *t, const att_vit *m, att_var *images, int64_t n,
     return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, att_nn_dropout_id("embeddings", ""), x, NULL));
 }
 
-/* Are they images that the model may have? grid: rows and columns of their patches */
+/* Checks that the model accepts images of this size. Sets grid to the rows and columns of their patches. */
 static bool check_images(att_tape *t, const att_vit *m, att_var *images, att_tensor *v, int64_t grid[2])
 {
     const att_vit_info *i = &m->config.info;
@@ -305,13 +305,13 @@ static att_var *layers(att_tape *t, const att_vit *m, att_scope s, att_var *x, c
     return x;
 }
 
-/* Applies what follows the last layer, where that is before pooling. */
+/* Applies the norm after the last layer, if it is before pooling. */
 static att_var *last_norm(att_tape *t, const att_vit *m, att_var *x)
 {
     return m->norm && !m->config.pooled_norm ? att_nn_norm_apply(t, m->norm, x) : x;
 }
 
-/* Hidden states of n images -> [n, tokens, hidden] */
+/* Returns the hidden states of n images, [n, tokens, hidden]. */
 static att_var *hidden_states(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
 {
     att_tensor v;
@@ -349,13 +349,13 @@ att_var *att_vit_apply(att_tape *t, const att_vit *m, att_var *images, const att
     return x ? att_reshape(t, x, 2, (const int64_t[]){-1, m->config.info.hidden}) : NULL;
 }
 
-/* Token i of each image: x [n, tokens, hidden] -> [n, hidden] */
+/* Returns token i of each image, [n, hidden], of x [n, tokens, hidden]. */
 static att_var *token(att_tape *t, const att_vit *m, att_var *x, int64_t i)
 {
     return att_reshape(t, att_slice(t, x, 1, i, 1), 2, (const int64_t[]){-1, m->config.info.hidden});
 }
 
-/* Computes the mean of all patches: x [n, tokens, hidden] -> [n, hidden] */
+/* Returns the mean of all patches of each image, [n, hidden], of x [n, tokens, hidden]. */
 static att_var *mean(att_tape *t, const att_vit *m, att_var *x)
 {
     const int64_t first = m->config.info.prefix;

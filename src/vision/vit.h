@@ -1,4 +1,4 @@
-/* The struct of a vision Transformer, and what its files share. */
+/* The struct of a vision Transformer, and declarations that its files share. */
 #ifndef ATT_VISION_VIT_H
 #define ATT_VISION_VIT_H
 
@@ -20,27 +20,28 @@ struct att_vit {
 };
 
 extern const att_model_kind *const att_vit_kinds[]; /* one for all types of "model_type", and NULL */
-/* Returns the kind of model that these settings are of, by "model_type", or "architecture" of timm's folders; NULL:
- * they have failed. (vit_kinds.c) */
+/* Returns the kind of model that these settings describe, by "model_type", or by "architecture" in timm's folders;
+ * NULL: they have failed. (vit_kinds.c) */
 const att_model_kind *att_vit_kind_of(att_settings *s);
-/* The `build` of all kinds */
+/* Builds the parameters. `build` of all kinds. */
 att_status att_vit_build(att_model *base);
-/* and their `prepare` */
+/* Prepares the model. `prepare` of all kinds. */
 att_var *att_vit_prepare(att_tape *t, const void *model);
-/* Makes a new model of settings. out NULL: only checks them. */
+/* Makes a new model from settings. out NULL: only checks them. */
 att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **out);
-/* Names and layout of parameters in the file that att_vit_write makes; NULL: it cannot write this model. */
+/* Returns the names and layout of parameters in the file that att_vit_write writes; NULL: it cannot write this
+ * model. */
 att_parameter_naming att_vit_naming(const att_vit *m);
 /* Initializes the patch position embeddings. (vit_positions.c) */
 void att_vit_init_positions(att_vit *m);
 
 /* Adds the layers to a pass for a trace, whose info has the number of tokens. */
 void att_vit_trace(const att_vit *m, att_trace_pass *pass);
-/* Computes what the model makes of the hidden states x [tokens, hidden] of the last layer, of one image: logits, or
- * without a classifier what att_vit_features has. */
+/* Computes the model's results from the hidden states x [tokens, hidden] of one image after the last layer: the logits,
+ * or without a classifier the results of att_vit_features. */
 att_var *att_vit_output(att_tape *t, const att_vit *m, att_var *x);
 
-/* Is the result of a folder's preprocessing what the model has? (image_model.c) */
+/* Checks that the result of a folder's preprocessing is the model's input. (image_model.c) */
 att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder);
 
 /* ---- names of classes (vit_labels.c) */
@@ -54,11 +55,12 @@ att_status att_vit_order_classes(const att_vit *m, const char *folder, const cha
 
 /* ---- of a model that was opened for training (vit_write.c) */
 
-/* Can att_vit_write write it with labels [classes] or NULL? The errors are those that it would have. */
+/* Checks that att_vit_write can write the model with labels [classes] or NULL. The errors are those of
+ * att_vit_write. */
 att_status att_vit_check_written(const att_vit *m, const char *const *labels);
-/* As att_vit_open_for_training, with options or NULL and a classifier of labels [classes]: the folder's, in their
- * order, if it has the same names; otherwise a new one. seed: of its initialization. Error: a model that cannot be
- * written. */
+/* Opens a model as att_vit_open_for_training does, with options or NULL and a classifier of labels [classes]: the
+ * folder's classifier in their order, if it has the same names; otherwise a new one, initialized from the seed. Error:
+ * the model cannot be written. */
 att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
                                     const att_trainable_options *options, uint64_t seed, att_vit **out);
 

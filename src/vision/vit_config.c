@@ -24,7 +24,7 @@ void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int6
     }
 }
 
-/* Returns the number of names; "num_labels" states it where there are none. The class's default is 2. */
+/* Returns the number of names, or "num_labels" if there are no names. The default is 2, as in the class. */
 static int64_t classes(att_settings *s)
 {
     const json_t *names = att_settings_get(s, "id2label");
@@ -43,7 +43,8 @@ static int64_t classes(att_settings *s)
 
 static const char multi_label[] = "multi_label_classification";
 
-/* Is each class by itself? Without a "problem_type", one class alone is, and it may not state otherwise. */
+/* Returns whether classes are independent of each other. Without a "problem_type", only a single class is, and
+ * "problem_type" may not state otherwise. */
 static bool is_multi_label(att_settings *s, int64_t n)
 {
     const char *single = n == 1 ? "" : "single_label_classification";
@@ -72,7 +73,7 @@ static void read_deit(att_settings *s, att_vit_config *c)
     c->info.pooling = ATT_VIT_POOLING_CLS_AND_DISTILL;
 }
 
-/* SwiGLU has two thirds of the features, rounded up to a multiple of 8. */
+/* Reads the settings of DINOv2. SwiGLU has two thirds of the features, rounded up to a multiple of 8. */
 static void read_dinov2(att_settings *s, att_vit_config *c)
 {
     const double ratio = att_settings_has(s, "mlp_ratio") ? att_settings_number(s, "mlp_ratio", 0.01, 64) : 4;
@@ -86,7 +87,7 @@ static void read_dinov2(att_settings *s, att_vit_config *c)
     c->info.pooling = ATT_VIT_POOLING_CLS_AND_MEAN;
     c->layer_scale =
         att_settings_has(s, "layerscale_value") ? att_settings_number(s, "layerscale_value", -1e6, 1e6) : 1;
-    if (c->layer_scale == 0) /* a layer has the factors, whatever they begin with */
+    if (c->layer_scale == 0) /* a layer has the factors, whatever their initial value is */
         c->layer_scale = 1;
     c->resampled = true;
 }
@@ -156,7 +157,8 @@ att_vit_names att_vit_names_of(const char *type)
 
 /* ---- reading */
 
-/* Settings of all types that change what a model computes. Dropout is not among them: it is an option of training. */
+/* Reads the settings of all types that change the model's results. Dropout is not among them because it is an option of
+ * training. */
 static void read_common(att_settings *s, att_vit_config *c, const vit_type *type)
 {
     att_vit_info *i = &c->info;
@@ -219,7 +221,7 @@ static json_t *pair_json(const int64_t pair[2])
     return pair[0] == pair[1] ? json_integer(pair[0]) : json_pack("[I, I]", (json_int_t)pair[0], (json_int_t)pair[1]);
 }
 
-/* "id2label" and its inverse */
+/* Adds "id2label" and its inverse. */
 static int add_labels(json_t *root, int64_t n, const char *const *labels)
 {
     json_t *names = json_object(), *ids = json_object();
@@ -244,8 +246,8 @@ static int add_own(json_t *root, const att_vit_config *c)
            json_object_set_new(root, "pooling", json_string(poolings[c->info.pooling]));
 }
 
-/* Returns the number that gives intermediate back as floor(hidden * ratio), in double; a quotient that was rounded down
- * gives one less. */
+/* Returns a ratio for which floor(hidden * ratio), in double, is the intermediate size. A quotient that is rounded down
+ * would give one less. */
 static double mlp_ratio(const att_vit_info *i)
 {
     const double hidden = (double)i->hidden, intermediate = (double)i->intermediate, ratio = intermediate / hidden;
@@ -270,7 +272,7 @@ bool att_vit_config_is_plain(const att_vit_config *c)
            !c->pooled_norm && c->class_token == !mean && c->positioned == !mean;
 }
 
-/* The type that is written, and its class in `transformers` or NULL */
+/* The type that is written, and its class in `transformers` or NULL. */
 typedef struct written {
     const char *type, *in_transformers;
 } written;

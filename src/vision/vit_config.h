@@ -1,4 +1,4 @@
-/* config.json of vision Transformers. */
+/* Reads and writes config.json of vision Transformers. */
 #ifndef ATT_VISION_VIT_CONFIG_H
 #define ATT_VISION_VIT_CONFIG_H
 
@@ -13,7 +13,7 @@ typedef struct att_vit_config {
     bool class_token, distillation_token;        /* in this order, then the registers */
     int64_t registers;
     int64_t positioned; /* the first tokens of info.prefix that have positions */
-    bool resampled;     /* may positions be resampled for images of another size? */
+    bool resampled;     /* whether positions may be resampled for images of another size */
     bool antialias;     /* att_resize_options.antialias */
     att_activation activation;
     bool gated;     /* SwiGLU */
@@ -25,9 +25,9 @@ typedef struct att_vit_config {
     bool pooled_norm;   /* it follows pooling */
 } att_vit_config;
 
-/* "model_type" of Hugging Face's folders, and of our own */
+/* The values of "model_type" in Hugging Face's folders and in those of attend. */
 extern const att_model_types att_vit_types;
-/* Whose names the parameters of a type have */
+/* The source of the names of a type's parameters. */
 typedef enum att_vit_names {
     ATT_VIT_NAMES,
     ATT_DEIT_NAMES,
@@ -37,16 +37,16 @@ typedef enum att_vit_names {
 } att_vit_names;
 att_vit_names att_vit_names_of(const char *type);
 
-/* Hugging Face, and our own type "attend-vit". info.classes is what the settings state; the weights may have no
- * classifier. */
+/* Reads the settings of Hugging Face's types and of "attend-vit". info.classes is the number that the settings state;
+ * the weights may lack a classifier. */
 void att_vit_config_read(att_settings *s, att_vit_config *c);
-/* Has it only what the types "vit" and "attend-vit" have? */
+/* Returns whether the settings are only those of the types "vit" and "attend-vit". */
 bool att_vit_config_is_plain(const att_vit_config *c);
-/* Returns the settings as JSON: of "attend-vit" with a stem or means, else of "vit", where these have all of it;
- * otherwise of its own type, which is DINOv2's. labels [info.classes] or NULL. NULL: out of memory, or a label is not
- * UTF-8. */
+/* Returns the settings as JSON. The type is DINOv2's if "vit" and "attend-vit" lack some of the settings; otherwise
+ * "attend-vit" if the model has a stem or means, or "vit". labels [info.classes] or NULL. Returns NULL if memory fails
+ * or a label is not UTF-8. */
 json_t *att_vit_config_json(const att_vit_config *c, const char *const *labels);
-/* timm (vit_timm.c) */
+/* Reads the settings of timm. (vit_timm.c) */
 void att_vit_timm_read(att_settings *s, att_vit_config *c);
 
 /* ---- what both readers use */
@@ -57,7 +57,8 @@ enum {
     ATT_VIT_MAX_SIDE = 16384,
     ATT_VIT_MAX_CLASSES = 1 << 20
 };
-/* Reads a number or a list of two, each in [1, ATT_VIT_MAX_SIDE]; otherwise: what both are if it is missing. */
+/* Reads a number or a list of two, each in [1, ATT_VIT_MAX_SIDE]. otherwise: the value of both if the key is
+ * missing. */
 void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int64_t pair[2]);
 /* Sets info.prefix and checks sizes against each other, which fails s. */
 void att_vit_config_check(att_settings *s, att_vit_config *c);

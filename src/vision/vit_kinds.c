@@ -1,4 +1,4 @@
-/* The folders that have a vision Transformer: the names of its parameters there. */
+/* The kinds of folders that have a vision Transformer, with the names of its parameters there. */
 #include "vision/vit.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static const att_checkpoint_name timm_names[] = {
     LINEAR("layer.*.attention.value", "blocks.*.attn.qkv"),
     LINEAR("layer.*.attention.output", "blocks.*.attn.proj"),
     {"layer.*.attention_scale", "blocks.*.ls1.gamma"},
-    {"layer.*.attention_scale", "blocks.*.gamma_1"}, /* DeiT III's own */
+    {"layer.*.attention_scale", "blocks.*.gamma_1"}, /* DeiT III's name */
     LINEAR("layer.*.feed_forward_norm", "blocks.*.norm2"),
     LINEAR("layer.*.feed_forward.gate", "blocks.*.mlp.fc1"),
     LINEAR("layer.*.feed_forward.inner", "blocks.*.mlp.fc1"),
@@ -80,7 +80,8 @@ static const char *const unused[] = {"embeddings.mask_token", "mask_token", "poo
 static void configure(att_model *m, att_settings *s) { att_vit_config_read(s, &((att_vit *)m)->config); }
 static void configure_timm(att_model *m, att_settings *s) { att_vit_timm_read(s, &((att_vit *)m)->config); }
 
-/* Queries, keys and values may be rows of one matrix, and so may gate and inner. Parameters are views of these. */
+/* Loads a tensor. Queries, keys and values may be rows of one matrix, and so may gate and inner. Then the parameters
+ * are views of that matrix. */
 static att_status load(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     const att_vit *m = model;
@@ -132,7 +133,7 @@ const att_model_kind *att_vit_kind_of(att_settings *s)
 
 /* ---- names that are written */
 
-/* Tokens and positions have a dimension of one image there. */
+/* Names a tensor. Tokens and positions have another dimension there, which is 1. */
 static void name_tensor(const att_checkpoint_name *names, const char *prefix, const char *ours,
                         char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
@@ -165,7 +166,7 @@ att_parameter_naming att_vit_naming(const att_vit *m)
     const att_model_kind *kind = m->model.kind;
     if (att_vit_config_is_plain(&m->config))
         return name_vit;
-    if (m->config.gated) /* its two matrices are one there */
+    if (m->config.gated) /* gate and inner are one matrix there */
         return NULL;
     return kind == &kinds[ATT_DINOV2_NAMES] ? name_dinov2 : kind == &kinds[ATT_REGISTERS_NAMES] ? name_registers : NULL;
 }

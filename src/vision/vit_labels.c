@@ -1,11 +1,12 @@
-/* Names of the classes of a vision Transformer, and its classifier in their order. */
+/* Reads the names of the classes of a vision Transformer, and puts its classifier into their order. */
 #include "attend_util.h"
 #include "model/class_names.h"
 #include "vision/vit.h"
 
 #include <string.h>
 
-/* Finds the labels: Hugging Face has an object whose keys are numbers; timm has that or a list. NULL: none. */
+/* Finds the labels. Hugging Face has an object whose keys are numbers; timm has such an object or a list. Returns NULL
+ * if there are none. */
 static const json_t *find_labels(const att_settings *s)
 {
     static const char *const keys[] = {"id2label", "label_names"};
@@ -68,7 +69,7 @@ static att_status permute_head(const att_vit *m, const int64_t *row)
     return ATT_OK;
 }
 
-/* row [n]: where the model has the class i of labels [n]; false: these are not its classes. */
+/* Finds row [n]: the model's index of each class of labels [n]. Returns false if these are not its classes. */
 static bool match(const char *const *labels, char *const *own, int64_t n, int64_t *row, bool *used)
 {
     for (int64_t i = 0; i < n; i++) {

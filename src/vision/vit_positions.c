@@ -1,5 +1,6 @@
-/* Positions of a new vision Transformer. They are learned, and begin as sines and cosines of the column and the row
- * (Beyer, Zhai, Kolesnikov 2022; each as in Vaswani et al. 2017), so that neighbors are similar from the first step.
+/* Initializes the positions of a new vision Transformer. They are learned, and begin as sines and cosines of the column
+ * and the row (Beyer, Zhai, Kolesnikov 2022; each as in Vaswani et al. 2017), so that neighbors are similar from the
+ * first step.
  */
 #include "vision/vit.h"
 

@@ -1,5 +1,5 @@
-/* config.json of timm's vision Transformers: "architecture" is a name, which stands for the arguments of a function,
- * and "model_args" has those that differ. */
+/* Reads config.json of timm's vision Transformers. "architecture" is a name that stands for the arguments of a
+ * function; "model_args" has those that differ. */
 #include "vision/vit_config.h"
 
 #include <string.h>
@@ -12,12 +12,13 @@ enum {
     NO_QKV_BIAS = 16, /* queries, keys and values have no bias */
     SCALE = 32,       /* layer scale */
     DISTILLED = 64,   /* a second token and a second head */
-    SWIGLU = 128,     /* in place of GELU */
+    SWIGLU = 128,     /* instead of GELU */
     ANY_SIZE = 256,   /* positions are resampled */
     NO_NORM = 512     /* after the last layer */
 };
 
-/* Architectures, less a number of pixels at the end of the name; inner: features that an MLP's first matrix makes */
+/* The architectures, without the number of pixels at the end of the name. inner: the output features of an MLP's first
+ * matrix. */
 static const struct architecture {
     const char *name;
     int patch, hidden, layers, heads, inner, registers, flags;
@@ -89,7 +90,7 @@ static const struct architecture {
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
-/* Is it `name`, or that and _PIXELS? */
+/* Returns whether it is `name`, or `name` followed by _PIXELS. */
 static bool is_named(const char *name, const char *is)
 {
     const size_t n = strlen(name);
@@ -108,7 +109,8 @@ static const struct architecture *find(att_settings *s)
     return NULL;
 }
 
-/* Names of classes are an object or a list of texts; a classifier whose first classes are left out is not supported. */
+/* Checks the names of classes, which are an object or a list of texts. A classifier whose first classes are left out is
+ * not supported. */
 static void check_labels(att_settings *s)
 {
     const json_t *names = att_settings_get(s, "label_names");
@@ -121,7 +123,7 @@ static void check_labels(att_settings *s)
     att_settings_only_number(s, "label_offset", 0);
 }
 
-/* Before the arguments: the images of pre-training */
+/* Reads the sizes of the images of pre-training, before the arguments. */
 static void read_images(att_settings *s, att_vit_config *c)
 {
     const att_settings_scope before = att_settings_enter(s, "pretrained_cfg");
@@ -153,7 +155,7 @@ static void replace_flag(att_settings *s, const char *key, int flag, bool sets, 
         *flags = att_settings_bool(s, key, false) == sets ? *flags | flag : *flags & ~flag;
 }
 
-/* "global_pool"; the last norm follows a mean, if "fc_norm" does not state otherwise. */
+/* Replaces the pooling by "global_pool". The last norm follows a mean unless "fc_norm" states otherwise. */
 static void replace_pooling(att_settings *s, int *flags)
 {
     const char *pool = att_settings_text(s, "global_pool", *flags & MEAN ? "avg" : "token");
@@ -163,7 +165,7 @@ static void replace_pooling(att_settings *s, int *flags)
     replace_flag(s, "fc_norm", NORM_FIRST, false, flags);
 }
 
-/* Arguments that have no place here, or only one value. Those of training alone do not count. */
+/* Refuses arguments that are not supported, or only with one value. Those that matter only in training are ignored. */
 static void refuse_others(att_settings *s)
 {
     static const char *const known[] = {"img_size",
@@ -222,7 +224,7 @@ static void refuse_others(att_settings *s)
     att_settings_only_text(s, "pos_embed", "learn");
 }
 
-/* Replaces the arguments in the scope of s. ratio: of inner features to hidden ones. */
+/* Replaces arguments by those in the scope of s. ratio: inner features divided by hidden ones. */
 static void replace_arguments(att_settings *s, att_vit_config *c, double *ratio, int *flags)
 {
     att_vit_info *i = &c->info;

@@ -1,4 +1,4 @@
-/* Writing a vision Transformer, and opening a pre-trained one for other classes. */
+/* Writes a vision Transformer, and opens a pre-trained one for other classes. */
 #include "io/atomic_write.h"
 #include "io/check_texts.h"
 #include "vision/vit.h"
@@ -92,8 +92,8 @@ static void set_config(att_model *m, att_settings *s, const void *config)
     ((att_vit *)m)->config = *(const att_vit_config *)config;
 }
 
-/* Makes the model for other classes where some parameters are frozen, and so views of the folder's: opens the folder
- * once more, with a new classifier. */
+/* Makes the model for other classes if some parameters are frozen, which are views of the folder's file: opens the
+ * folder again with a new classifier. */
 static att_status open_again(const att_vit *m, const char *folder, int64_t classes,
                              const att_trainable_options *options, uint64_t seed, att_vit **out)
 {
@@ -113,7 +113,7 @@ att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char
     att_status e = att_vit_open_for_training(ctx, folder, options, &m);
     e = e ? e : check_type(m);
     if (!e)
-        m->config.info.multi_label = false; /* it learns one class an image */
+        m->config.info.multi_label = false; /* each image has one class */
     if (!e && m->config.info.classes == classes)
         e = att_vit_order_classes(m, folder, labels, &same);
     if (!e && same) {
