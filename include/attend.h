@@ -473,7 +473,7 @@ ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, c
 ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                                int64_t q_first, int64_t q_count, float *weights);
 
-/* How one attention weight comes about, computed in double by the defining formulas. */
+/* One attention weight and the steps to it, computed in double by the defining formulas. */
 typedef struct att_pair_info {
     size_t size;
     double score;          /* of query and key, times spec.scale */
@@ -550,7 +550,7 @@ ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 /* Returns the bytes of memory of a cache, including what is reserved for further tokens. */
 ATT_API size_t att_cache_bytes(const att_cache *cache);
 
-/* What one pass of a plan, forward or backward, does and costs. It is a part of att_plan_info. */
+/* The work and the cost of one pass of a plan, forward or backward. It is a part of att_plan_info. */
 typedef struct att_pass_info { /* stays as it is */
     const char *kernel; /* forward "flash-forward", or "decode" for few queries; backward "flash-backward", or NULL with
                            a cache, through which there is no backward: then the rest is 0 */

@@ -24,10 +24,10 @@ typedef struct att_encoder_info {
                        * "mpnet", "modernbert", "nomic_bert", "gemma3_text" */
     int64_t vocabulary, hidden, layers, heads, intermediate;
     int64_t max_positions; /* tokens of a sequence */
-    int64_t types;         /* token types, of the texts of a pair; 0: none */
+    int64_t types;         /* number of token types, which mark the texts of a pair; 0: none */
     bool pooler; /* the folder has a pooler, which is not computed: hidden states are those of the last layer */
-    /* Position of the first token of a sequence: 0; in RoBERTa and MPNet the id of padding + 1, and a token with that
-     * id does not count, its own position is its id. */
+    /* The position of the first token of a sequence: 0, but in RoBERTa and MPNet the id of padding + 1. There, a
+     * padding token has its id as its position, and is not counted in the positions of the others. */
     int64_t first_position;
 } att_encoder_info;
 

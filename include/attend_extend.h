@@ -51,7 +51,7 @@ typedef enum att_extent {
     ATT_EXTENT_SCORE_DIM /* spec.score_dim, or head_dim if that is 0 */
 } att_extent;
 
-/* What a stage declares about a parameter. Parameters of scores are f32 and per head, those of modifiers f32 and per
+/* The declaration of a stage's parameter. Parameters of scores are f32 and per head, those of modifiers f32 and per
  * head or per pair, those of masks of any kind and type. Parameters of masks have no gradients. */
 typedef struct att_param_shape {
     const char *name;
@@ -162,9 +162,9 @@ typedef struct att_modifier_tile {
     const att_vectors *vectors;
 } att_modifier_tile;
 
-/* Which thread adds to what, and in which order. Several threads call the functions at once, in the forward in any
- * order, and share what `user` points to. In the backward, tile_back adds without a lock: while it runs, no other
- * thread adds to the numbers that its tile points to.
+/* The rules by which threads add to gradients. Several threads call the functions at once and share the data that
+ * `user` points to. In the forward their order is undefined. In the backward, tile_back adds without a lock: while it
+ * runs, no other thread adds to the numbers that its tile points to.
  *
  * - dkey, dkey_term: one thread has these keys for all queries. It processes one query head after another, each from
  *   the last queries to the first, some tiles at a time.

@@ -154,7 +154,7 @@ enum { ATT_MAX_DTYPES = 32 }; /* more than there are, so that new ones do not mo
 typedef struct att_model_weights {
     size_t size;
     int64_t stored[ATT_MAX_DTYPES], used[ATT_MAX_DTYPES];
-    /* Where the weights in use are. `own` is memory of this process, with weights that were converted or read
+    /* The memory of the weights in use. `own` is memory of this process, with weights that were converted or read
      * (att_model_options.copy). Others stay in the files, or in the memory that `read` returned. Products with matrices
      * that are not quantized read packed copies, which the first call makes, or opening with `prepare`; the pages of
      * the file are then released. So far these copies have `packed` bytes, also of this process. `mapped` is what calls

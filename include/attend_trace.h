@@ -116,7 +116,7 @@ ATT_API att_status att_trace_weights(const att_trace *t, int64_t i, int64_t head
  * att_trace_weights. */
 ATT_API att_status att_trace_pooled(const att_trace *t, int64_t i, int64_t head, int64_t rows, int64_t columns,
                                     uint8_t *out, float *scale);
-/* How one weight comes about; see att_pair_describe. */
+/* One weight and the steps to it; see att_pair_describe. */
 typedef struct att_trace_pair {
     size_t size;
     const float *query,

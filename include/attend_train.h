@@ -46,7 +46,7 @@ typedef struct att_training_options {
  * but options.resume is false, or none but it is true; a checkpoint has other options or is invalid (damaged, of
  * another step, with numbers that are not finite); a symbolic link in place of the lock or a checkpoint. */
 
-/* What one step did. Examples are pairs of texts of a translator, rows of texts of a sentence model, images of a
+/* The report of one step. Examples are pairs of texts of a translator, rows of texts of a sentence model, images of a
  * classifier or captioner, or histories of two or more items of a recommender. */
 typedef struct att_training_report {
     size_t size;
@@ -83,7 +83,7 @@ ATT_API att_status att_training_step(att_training *t, att_training_report *repor
  * captioners whose CNN has batch normalization. A step needs the memory of log2 S more gradients. Callers need the same
  * instruction set, on which bits depend (att_config.isa). */
 
-/* What gradients, or a sum of gradients, were computed from. Set size before a call. */
+/* The data from which gradients, or a sum of gradients, were computed. Set size before a call. */
 typedef struct att_training_part {
     size_t size;
     double loss;                        /* summed over the targets */

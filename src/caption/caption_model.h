@@ -17,7 +17,7 @@ struct att_caption_model {
     att_image_processor_info input;       /* of the processor's results */
 };
 
-/* Returns an empty one, to be freed by att_caption_model_free; NULL: out of memory. */
+/* Returns an empty one, freed by att_caption_model_free; NULL: out of memory. */
 att_caption_model *att_caption_model_alloc(att_ctx *ctx);
 /* Returns the number of values of a grid. */
 int64_t att_caption_grid_size(const att_caption_model *m);

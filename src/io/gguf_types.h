@@ -1,4 +1,4 @@
-/* Types of tensors in .gguf files: numbers, or blocks of small whole numbers with a scale. */
+/* Types of tensors in .gguf files: numbers, or blocks of small integers with a scale. */
 #ifndef ATT_IO_GGUF_TYPES_H
 #define ATT_IO_GGUF_TYPES_H
 

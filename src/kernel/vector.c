@@ -16,7 +16,7 @@ ATT_INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f
     }
 }
 
-/* Returns the larger; NaN where either is NaN. */
+/* Returns the larger; NaN if either is NaN. */
 ATT_INLINE vf larger(vf a, vf b) { return v_select(v_is_nan(a), a, v_max(a, b)); }
 
 static void add(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_add); }
@@ -25,7 +25,7 @@ static void mul(int64_t n, const float *a, const float *b, float *y) { map2(n, a
 static void div_n(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_div); }
 static void max(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, larger); }
 
-/* Returns a where x is the maximum y = larger(x, ...), otherwise b. */
+/* Returns a if x is the maximum y = larger(x, ...), otherwise b. */
 ATT_INLINE vf where_max(vf x, vf y, vf a, vf b)
 {
     return v_select(v_is_nan(x), a, v_select(v_is_nan(y), b, v_select(v_lt(x, y), b, a)));

@@ -39,7 +39,7 @@ static att_status load_stored(att_model *m, const char *name, int rank, const in
                                    : att_checkpoint_load(m->checkpoint, name, rank, dim, out);
 }
 
-/* The type in which a parameter is wanted: a matrix in that of the options, quantized only if its rows are in whole
+/* Returns the type of a parameter: that of the options for a matrix, quantized only if its rows consist of whole
  * blocks. */
 static att_dtype wanted_type(const att_model *m, const char *name, const att_tensor *stored)
 {
@@ -176,7 +176,7 @@ static att_status build(att_model *m)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
     s = s ? s : check_quantized(m);
     s = s ? s : att_patterns_check(m->ctx, &m->freeze, att_nn_params_count(m->params), name_at, m->params);
-    s = s ? s : att_progress_end(&m->progress); /* some numbers may not be used */
+    s = s ? s : att_progress_end(&m->progress); /* reports the end, because some values may not have been used */
     for (int64_t i = 0; i < att_nn_params_count(m->params); i++)
         att_model_set_mapped(m, att_nn_params_at(m->params, i, NULL));
     if (!s && (m->trainable || owns_parameters(m)) && !reads_files(m)) {
@@ -243,7 +243,7 @@ static att_model *begin(att_ctx *ctx, const char *caller, const att_model_kind *
     return m;
 }
 
-/* Sets *out: all pointers to structs have the same representation. */
+/* Sets *out. All pointers to structs have the same representation. */
 static void set_out(att_model *m, void *out) { memcpy(out, &m, sizeof m); }
 
 static att_status open_model(att_model *m, const char *folder, void *out)

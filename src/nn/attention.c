@@ -1,4 +1,4 @@
-/* Multi-head attention: self-attention, cross-attention, and incremental decoding */
+/* Multi-head attention: self-attention, cross-attention, and incremental decoding. */
 #include "nn/nn.h"
 
 #include <string.h>
@@ -100,8 +100,8 @@ static void make_norms(att_nn_params *p, const char *name, const att_nn_attentio
                                   info->key_dim * (row ? info->kv_heads : 1), c->qk_norm_eps);
 }
 
-/* Parameter i of the plan's stages, if it is per head of a known shape; else NULL. Matrices begin as Xavier's, vectors
- * uniform, single numbers as 0. */
+/* Makes parameter i of the plan's stages, if it is per head and has a known shape; otherwise returns NULL. Matrices
+ * begin with Xavier's initialization, vectors with a uniform one, single numbers with 0. */
 static att_param *make_stage_param(att_nn_params *p, const char *name, const att_plan *plan, int i)
 {
     static const att_init_kind kind[] = {
@@ -120,7 +120,7 @@ static att_param *make_stage_param(att_nn_params *p, const char *name, const att
     return known ? att_nn_params_request(p, name, info.name, info.rank, info.dim, &init) : NULL;
 }
 
-/* The n parameters of the plan's stages */
+/* Makes the n parameters of the plan's stages. */
 static void make_stage_params(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
                               int n)
 {
@@ -142,7 +142,7 @@ static const att_rotary_options *copy_rotary(att_nn_params *p, const att_rotary_
     return copy && att_nn_options_read(p, "", copy, sizeof *copy, options, "att_rotary_options") ? copy : NULL;
 }
 
-/* Returns the last part of a name: "attention" of "layer.3.attention" */
+/* Returns the last part of a name: "attention" of "layer.3.attention". */
 static const char *last_part(const char *name)
 {
     const char *dot = strrchr(name, '.');

@@ -113,7 +113,7 @@ static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
-static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* b where either is NaN */
+static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* b if either is NaN */
 static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 static inline vf v_abs(vf a) { return _mm256_andnot_ps(v_set(-0.0f), a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm256_or_ps(v_abs(mag), _mm256_and_ps(v_set(-0.0f), sign)); }

@@ -108,7 +108,7 @@ static inline vf v_from_whole(vf a) { return _mm512_cvtepi32_ps(_mm512_castps_si
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
-static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
+static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* b if either is NaN */
 static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 static inline vf v_abs(vf a) { return _mm512_abs_ps(a); }
 static inline vf v_sign_of(vf mag, vf sign) { return _mm512_or_ps(v_abs(mag), _mm512_and_ps(v_set(-0.0f), sign)); }

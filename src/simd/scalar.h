@@ -100,7 +100,7 @@ ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
             sum[r] += ((vm)t[r])[i];
     y[0] = (vf)sum;
 }
-static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf); } /* whole numbers -> floats */
+static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf); } /* integers -> floats */
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_is_nan(vf a) { return a != a; }
 static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }

@@ -32,7 +32,7 @@ typedef struct apply_saved {
     const void *user; /* a copy */
 } apply_saved;
 
-/* Makes the tensors of s->in, of values or of gradients; data is NULL where there is no gradient. NULL: error set. */
+/* Makes the tensors of s->in, of values or of gradients; data is NULL if there is no gradient. NULL: error set. */
 static att_tensor *tensors_of(att_tape *t, const att_step *s, bool grads)
 {
     att_tensor *x = att_arena_alloc(&t->arena, att_size_mul((size_t)s->n_in, sizeof *x));

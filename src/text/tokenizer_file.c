@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Is the tokenizer's class one that makes BERT's normalizer? */
+/* Returns whether the tokenizer's class makes BERT's normalizer. */
 static bool is_bert_class(att_settings *s, const char *folder)
 {
     static const char *const names[] = {"BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer"};
@@ -15,9 +15,8 @@ static bool is_bert_class(att_settings *s, const char *folder)
     return false;
 }
 
-/* Checks that tokenizer_config.json agrees with settings that it repeats, because programs differ in which file they
- * read. Classes of BERT have their own defaults of missing keys; PreTrainedTokenizerFast does not read these
- * settings. */
+/* Checks that tokenizer_config.json agrees with the settings that it repeats, because programs read one or the other.
+ * Classes of BERT have their own defaults for missing keys; PreTrainedTokenizerFast does not read these settings. */
 static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_settings *b)
 {
     att_settings s;

@@ -34,11 +34,11 @@ static att_status read_lines(const att_text_file *f, att_token_list *list)
 enum { UNK, CLS, SEP, PAD, MASK, N_SPECIAL };
 static const char *const keys[N_SPECIAL] = {"unk_token", "cls_token", "sep_token", "pad_token", "mask_token"};
 
-/* A class that reads vocab.txt */
+/* A class that reads vocab.txt. */
 typedef struct vocab_class {
     const char *name;
-    const char *token[N_SPECIAL]; /* its defaults */
-    bool roberta; /* a pair has two separators between its texts, and the mask stands for the space before it, too */
+    const char *token[N_SPECIAL]; /* the default special tokens */
+    bool roberta; /* a pair has two separators between its texts, and the mask includes the space before it */
 } vocab_class;
 static const vocab_class classes[] = {
     {"BertTokenizer", {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"}, false},
@@ -54,7 +54,7 @@ typedef struct layout {
     json_t *root;               /* the result: tokenizer.json without model.vocab */
 } layout;
 
-/* BERT's where neither tokenizer nor model state a class */
+/* Finds the class of the tokenizer, otherwise that of the model, otherwise BERT's. */
 static const vocab_class *find_class(att_settings *config, const char *folder)
 {
     const att_class_name name = att_tokenizer_class(config, folder);

@@ -1,4 +1,5 @@
-/* Vectors to codes of fewer bits, and back: with the bytes of sentence-transformers' quantize_embeddings. */
+/* Converts vectors to codes of fewer bits, and back. The bytes are those of sentence-transformers'
+ * quantize_embeddings. */
 #include "vectors.h"
 
 #include "attend_util.h"
@@ -100,7 +101,7 @@ att_status att_ranges_add(att_ctx *ctx, const float *x, int64_t n, int64_t dim, 
 
 /* ---- one vector */
 
-/* What a step of a dimension is; NumPy computes it in f32, too. */
+/* Returns the size of a step of dimension d. NumPy also computes it in f32. */
 static float step_of(const float *ranges, int64_t dim, int64_t d)
 {
     const float step = (ranges[dim + d] - ranges[d]) / STEPS;
@@ -125,7 +126,7 @@ static void pack_bits(uint8_t flip, const float *x, int64_t dim, uint8_t *codes)
     }
 }
 
-/* 128 is taken off a byte, or added to it, by its highest bit. */
+/* Returns the bit to flip: flipping a byte's highest bit subtracts 128 from it, or adds 128. */
 static uint8_t flip_of(att_precision p) { return p == ATT_PRECISION_INT8 || p == ATT_PRECISION_BINARY ? OFFSET : 0; }
 
 void att_quantize_vector(att_precision p, const float *x, int64_t dim, const float *ranges, void *codes)

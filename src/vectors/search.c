@@ -1,4 +1,4 @@
-/* Search among vectors or their codes: candidates by their codes, which are then rescored. */
+/* Searches among vectors or their codes: finds candidates by their codes, and rescores them. */
 #include "vectors.h"
 
 #include "attend_util.h"
@@ -31,9 +31,9 @@ typedef struct search {
     float *scores;         /* [QUERIES, ROWS] */
     int32_t *whole;        /* [QUERIES, ROWS] scores of codes */
     att_top_column *best;  /* [QUERIES, candidates] */
-    att_vector_hit *found; /* [QUERIES, candidates] the same, rescored */
+    att_vector_hit *found; /* [QUERIES, candidates]: the rescored candidates */
     att_vector_hit *hits;  /* [n, k] of these queries */
-    int64_t first, rows;   /* of the corpus at this time */
+    int64_t first, rows;   /* rows of the corpus at this time */
 } search;
 
 static const uint8_t *row_of(const search *s, int64_t row) { return (const uint8_t *)s->corpus.codes + row * s->bytes; }
@@ -120,7 +120,7 @@ static void add_scores(void *arg, int query)
             att_best_add(best, s->candidates, (att_top_column){.column = s->first + i, .value = scores[i]});
 }
 
-/* The score of a query [dim] and a row, in double */
+/* Returns the score of a query [dim] and a row, in double. */
 static double rescore(const search *s, const float *query, int64_t row)
 {
     const att_vector_corpus *c = &s->corpus;
@@ -218,7 +218,7 @@ static att_status search_all(search *s, const float *queries, int64_t n, att_vec
     return e;
 }
 
-/* Reads the options; k * multiplier, at most the rows of the corpus, is the number of candidates. */
+/* Reads the options. The number of candidates is k * multiplier, but at most the rows of the corpus. */
 static att_status read_options(search *s, const att_vector_search_options *options)
 {
     att_vector_search_options *o = &s->options;

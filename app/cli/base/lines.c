@@ -63,7 +63,7 @@ int cli_lines_of_images(cli_lines *l, int n, char *const *paths)
     return code;
 }
 
-/* Reports how to give a sentence, where one was given as a file. */
+/* Reports how to give a sentence, if one was given as a file. */
 static int check_argument(const char *path)
 {
     struct stat s;
@@ -143,7 +143,8 @@ static void replace_returns(cli_lines *l, size_t from)
         l->data[i] = l->data[i] == '\r' ? '\n' : l->data[i];
 }
 
-/* Decides how the lines of a pipe end, when a line, much or everything has been read; from: what is new. */
+/* Decides how the lines of a pipe end, after a line, many bytes or everything has been read. from: the beginning of the
+ * new bytes. */
 static void find_ends(cli_lines *l, size_t from, bool file_ends)
 {
     enum { ENOUGH = 1 << 16 };
@@ -311,7 +312,7 @@ static int refuse_copy(const char *path)
                     cli_temporary_folder(), strerror(errno));
 }
 
-/* Copies everything. */
+/* Copies all bytes. */
 static int copy_bytes(const char *path, int from, int to)
 {
     static char data[READ_BYTES];
@@ -329,7 +330,7 @@ static int copy_bytes(const char *path, int from, int to)
     return CLI_DONE;
 }
 
-/* The path of a copy: if the pipe is a descriptor ("/dev/fd/63", "/dev/stdin"), the copy replaces that. */
+/* Sets the path of a copy. If the pipe is a descriptor ("/dev/fd/63", "/dev/stdin"), the copy replaces it. */
 static int name_copy(const char **path, cli_copy *copy)
 {
     int descriptor = STDIN_FILENO;

@@ -8,7 +8,7 @@
 att_status att_params_check(att_call *call);
 /* Checks the shape and strides of one parameter, or of its gradient. */
 att_status att_param_check(const att_call *call, const char *name, const att_tensor *t, const att_param_shape *shape);
-/* Returns where a parameter per pair begins for one head, and its strides: 0 where it is broadcast. */
+/* Returns where a parameter per pair begins for one head, and its strides: 0 if it is broadcast. */
 int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[2]);
 
 #endif
