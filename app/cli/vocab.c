@@ -90,7 +90,7 @@ static void report_missing(const att_vocab_result *r)
     cli_unknown left_out = {0};
     char list[CLI_UNKNOWN_LIST];
     if (r->pieces < size)
-        cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbors twice", (long long)r->pieces,
+        cli_note("the vocabulary has %lld pieces, not %lld: no other two are neighbors twice", (long long)r->pieces,
                  (long long)size);
     for (const char *s = r->left_out_text, *begin = s; *s && !left_out.more; begin = s) {
         utf8_next(&s);

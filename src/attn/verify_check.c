@@ -149,9 +149,8 @@ att_status att_verify_same_sums(const att_verify_check *c, const char *name, int
     for (int64_t i = 0; i < n; i++)
         if (!att_verify_agree(got[i] - before, want[i], limit)) {
             snprintf(where, sizeof where, "%s[%lld]", name, (long long)i);
-            const char *what = att_verify_agree(got[i], want[i], limit)
-                                   ? "tile_back, which writes over what it should add to,"
-                                   : "tile_back";
+            const char *what =
+                att_verify_agree(got[i], want[i], limit) ? "tile_back, which overwrites, but should add," : "tile_back";
             return att_verify_differ(c, what, where, got[i], "but derivatives", before + want[i]);
         }
     return ATT_OK;
@@ -232,8 +231,8 @@ att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, d
             snprintf(where, sizeof where, "query %lld and key %lld by %s[%lld]", (long long)p->q, (long long)p->k, by,
                      (long long)i);
             const bool over = att_verify_is_slope(gradient[i] + ATT_VERIFY_BEFORE, left, right, f);
-            return att_verify_differ(c, over ? "derivative, which writes over what it should add to," : "derivative",
-                                     where, gradient[i], "but differences of formula", (left + right) / 2);
+            return att_verify_differ(c, over ? "derivative, which overwrites, but should add," : "derivative", where,
+                                     gradient[i], "but differences of formula", (left + right) / 2);
         }
     }
     return ATT_OK;

@@ -74,8 +74,8 @@ static att_status check_term(const att_verify_check *c)
         if (!att_verify_is_slope(slope, left, right, f)) {
             snprintf(where, sizeof where, "query 0 by x[%lld]", (long long)d);
             const bool over = att_verify_is_slope(c->tile.row[d], left, right, f);
-            return att_verify_differ(c, over ? "term_back, which writes over what it should add to," : "term_back",
-                                     where, slope, "but differences of term", (left + right) / 2);
+            return att_verify_differ(c, over ? "term_back, which overwrites, but should add," : "term_back", where,
+                                     slope, "but differences of term", (left + right) / 2);
         }
     }
     return ATT_OK;

@@ -62,7 +62,7 @@ static att_status set_isa(att_ctx *ctx, const char *name)
         return ATT_OK;
     char usable[128] = "";
     list_usable(usable, sizeof usable);
-    return att_fail(NULL, ATT_ERR_UNSUPPORTED, "%s: \"%s\" %s; here one can use: %s", source, name,
+    return att_fail(NULL, ATT_ERR_UNSUPPORTED, "%s: \"%s\" %s; available here are: %s", source, name,
                     ctx->isa < 0 ? "is not an instruction set of this library" : "cannot run on this machine", usable);
 }
 

@@ -167,7 +167,7 @@ att_status att_options_read(void *dst, size_t dst_size, const void *src, const c
     for (size_t i = dst_size; i < size; i++)
         if (bytes[i])
             return att_fail(NULL, ATT_ERR_UNSUPPORTED,
-                            "%s: byte %zu is set, but the library that runs (%s) is older and knows the first %zu only",
+                            "%s: byte %zu is set, but the library that runs (%s) is older and knows only the first %zu",
                             type_name, i, ATT_VERSION, dst_size);
     memset(dst, 0, dst_size);
     if (src)

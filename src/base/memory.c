@@ -17,9 +17,9 @@ static void *allocate(att_ctx *ctx, size_t bytes)
         return NULL;
     void *p = bytes > SIZE_MAX / 2 ? NULL : ctx->allocator.alloc(ctx->allocator.user, bytes ? bytes : 1, ALIGNMENT);
     if (!p && bytes == SIZE_MAX)
-        att_fail(ctx, ATT_ERR_MEMORY, "out of memory: more bytes asked for than an address can count");
+        att_fail(ctx, ATT_ERR_MEMORY, "out of memory: the size is more than an address can count");
     else if (!p)
-        att_fail(ctx, ATT_ERR_MEMORY, "out of memory: %zu bytes asked for", bytes);
+        att_fail(ctx, ATT_ERR_MEMORY, "out of memory: %zu bytes requested", bytes);
     return p;
 }
 
@@ -108,7 +108,7 @@ static att_arena_block *append(att_arena *a, size_t bytes)
 void *att_arena_alloc(att_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2) {
-        att_fail(a->ctx, ATT_ERR_MEMORY, "out of memory: more bytes asked for than an address can count");
+        att_fail(a->ctx, ATT_ERR_MEMORY, "out of memory: the size is more than an address can count");
         return NULL;
     }
     bytes = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;

@@ -283,8 +283,8 @@ att_status att_set_threads(att_ctx *ctx, int n)
     if (att_require(__func__, ATT_NAMED({"ctx", ctx})))
         return ATT_ERR_ARGUMENT;
     if (n < 0 || n > ctx->n_threads)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_set_threads: n is %d, but must be from 0 to %d, those at opening",
-                        n, ctx->n_threads);
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "att_set_threads: n is %d, but must be from 0 to %d, the number at opening", n, ctx->n_threads);
     atomic_store(&ctx->limit, (uint32_t)(n ? n : ctx->n_threads));
     if (ctx->pool && att_os_process_is(&ctx->pool->process))
         compare_limit(ctx->pool);

@@ -102,10 +102,11 @@ static att_status check_finite(const grids *g, int64_t image, const float *x, in
 {
     for (int64_t i = 0; i < n; i++)
         if (!(fabsf(x[i]) <= 65504)) /* the largest number of f16 */
-            return att_fail(g->e->ctx, ATT_ERR_ARGUMENT,
-                            "the encoder's features of image %lld, from 0, have %g, which f16 has not: its weights are "
-                            "damaged, or too large",
-                            (long long)image, (double)x[i]);
+            return att_fail(
+                g->e->ctx, ATT_ERR_ARGUMENT,
+                "the encoder's features of image %lld, from 0, have %g, which f16 cannot represent: its weights are "
+                "damaged, or too large",
+                (long long)image, (double)x[i]);
     return ATT_OK;
 }
 
@@ -151,7 +152,7 @@ static att_status check_memory(const att_caption_encoder *e, int64_t n, int64_t 
     return att_fail(
         e->ctx, ATT_ERR_ARGUMENT,
         "options.encoder_memory leaves %.4g GB, but the encoder's features of %lld images, %lld x %lld "
-        "locations of %lld numbers each, need %.4g GB: take a smaller encoder or less images, or allow more",
+        "locations of %lld numbers each, need %.4g GB: take a smaller encoder or fewer images, or allow more",
         1e-9 * (double)*max_bytes, (long long)n, (long long)e->grid[0], (long long)e->grid[1],
         (long long)e->info.hidden, 1e-9 * bytes);
 }

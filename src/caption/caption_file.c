@@ -22,8 +22,9 @@ att_byte_view att_trim(att_byte_view text)
 static att_status check_name(const att_where *where, att_byte_view name)
 {
     if (name.bytes > MAX_NAME)
-        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "the name of an image has %zu bytes, the most is %d: %.32s...",
-                           name.bytes, MAX_NAME, name.data);
+        return att_fail_at(where, ATT_ERR_UNSUPPORTED,
+                           "the name of an image has %zu bytes, the maximum is %d: %.32s...", name.bytes, MAX_NAME,
+                           name.data);
     if (memchr(name.data, '/', name.bytes) || memchr(name.data, '\\', name.bytes) ||
         ((name.bytes == 1 || name.bytes == 2) && !memcmp(name.data, "..", name.bytes)))
         return att_fail_at(where, ATT_ERR_FORMAT,
@@ -46,7 +47,7 @@ att_status att_caption_file_add(att_caption_file *f, const att_where *where, int
 {
     const att_byte_view text = att_trim(caption);
     if (text.bytes > MAX_CAPTION)
-        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "the caption has %zu bytes, the most is %d", text.bytes,
+        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "the caption has %zu bytes, the maximum is %d", text.bytes,
                            MAX_CAPTION);
     if (memchr(text.data, 0, text.bytes))
         return att_fail_at(where, ATT_ERR_FORMAT, "the caption has a zero byte, which texts do not have");

@@ -150,7 +150,7 @@ static att_status read_text(att_ctx *ctx, const char *path, char **text, size_t 
     if (e)
         return e;
     if (file.bytes > MAX_FILE)
-        e = att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", path, (long long)file.bytes,
+        e = att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the maximum is %d", path, (long long)file.bytes,
                      MAX_FILE);
     *bytes = e ? 0 : (size_t)file.bytes;
     *text = e ? NULL : att_alloc(ctx, *bytes + 1, 1);

@@ -1,5 +1,4 @@
-/* Reads COCO's captions: a JSON text of up to some hundred megabytes, of which one image or caption is parsed at a
- * time. */
+/* Reads COCO's captions: a JSON text of up to some hundred megabytes. Images and captions are parsed one at a time. */
 #include "caption/caption_file.h"
 #include "io/cancelled.h"
 #include "io/settings.h"
@@ -57,7 +56,7 @@ static att_status add_image(coco *c, const att_where *where, const json_t *entry
     e = e ? e : read_text(where, entry, "file_name", &name);
     e = e ? e : att_caption_file_add_image(f, where, name, &x.image);
     if (!e && x.image < (int32_t)c->images)
-        e = att_fail_at(where, ATT_ERR_FORMAT, "the image \"%s\" is there a second time",
+        e = att_fail_at(where, ATT_ERR_FORMAT, "the image \"%s\" occurs a second time",
                         att_ids_at(&f->images, x.image));
     if (!e)
         c->image[c->images++] = x;
@@ -87,7 +86,7 @@ static att_status parse_entry(const att_where *where, att_json_scan *scan, json_
         return att_fail_at(where, ATT_ERR_FORMAT, "the file ends in it");
     const size_t bytes = (size_t)(scan->at - begin);
     if (bytes > MAX_ENTRY)
-        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%zu bytes, the most is %d", bytes, MAX_ENTRY);
+        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%zu bytes, the maximum is %d", bytes, MAX_ENTRY);
     *entry = json_loadb(begin, bytes, JSON_REJECT_DUPLICATES, &why);
     if (*entry)
         return ATT_OK;

@@ -92,7 +92,7 @@ static att_status choose_listed(building *b, const att_where *where, att_byte_vi
     if (image < 0 || !captions_of(b, image))
         return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" has no caption in %s", shown, name.data, b->path);
     if (listed[image])
-        return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" is there a second time", shown, name.data);
+        return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" occurs a second time", shown, name.data);
     const att_status e = find_image(b, image, &found);
     if (!e && !found)
         return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" is not in the folder %s", shown, name.data,

@@ -8,7 +8,7 @@
  * Unicode are kept, in lower case (each becomes one character, whatever the language). Separators and control
  * characters separate words. All others are dropped, also within words. */
 int64_t att_plain_words(att_byte_view text, att_bytes *out);
-/* Returns the next word of a text of words separated by one space. It begins at *at, which moves behind it. Empty:
+/* Returns the next word of a text of words separated by one space. It begins at *at, which moves to its end. Empty:
  * there is no word. */
 att_byte_view att_next_plain_word(const char **at);
 

@@ -128,7 +128,7 @@ static void read_words(att_words *w, att_settings *s)
             att_settings_fail(s, ATT_ERR_FORMAT, "\"words\"[%zu] is %s, not a word in lower case without punctuation",
                               i, att_json_show(item).text);
         else if (att_ids_find(&w->words, (att_byte_view){word, strlen(word)}) >= 0)
-            att_settings_fail(s, ATT_ERR_FORMAT, "\"words\"[%zu], %s, is there a second time", i,
+            att_settings_fail(s, ATT_ERR_FORMAT, "\"words\"[%zu], %s, occurs a second time", i,
                               att_json_show(item).text);
         else
             s->status = add_word(w, word, &where);

@@ -16,8 +16,8 @@ typedef struct att_transformer_decoder {
     att_nn_linear output; /* to logits */
 } att_transformer_decoder;
 
-/* Returns the embeddings of ids [tokens], scaled if the configuration says so, plus positions. Sources and targets use
- * it; dropout_id is 1 for a source and 2 for a target. */
+/* Returns the embeddings of ids [tokens], scaled if the configuration states it, plus positions. Sources and targets
+ * use it; dropout_id is 1 for a source and 2 for a target. */
 att_var *att_transformer_embed(att_tape *t, const att_transformer_decoder *d, att_param *table, const int32_t *ids,
                                int64_t tokens, const att_positions *at, const att_nn_dropout *dropout,
                                uint64_t dropout_id);

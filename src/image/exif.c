@@ -25,7 +25,7 @@ static uint64_t number(const tiff *t, size_t at, size_t n)
 
 /* ---- values, by their type */
 
-/* Read a number as its type says. Signed integers from 1 to 8 have the bits of unsigned ones. */
+/* Read a number of a type. Signed integers from 1 to 8 have the bits of unsigned ones. */
 static double whole(const tiff *t, size_t at, size_t n) { return (double)number(t, at, n); }
 
 static double ratio(const tiff *t, size_t at, size_t n)

@@ -85,18 +85,19 @@ att_status att_image_file_check(const att_image_file *f, const att_image *image,
     const int64_t max = max_bytes(f), bytes = image->height * image->width * image->channels;
     if (bytes <= max && besides <= max - bytes)
         return ATT_OK;
-    return att_fail(f->ctx, ATT_ERR_UNSUPPORTED,
-                    "%s: to read its %lld x %lld pixels needs %.1f MB of memory at once, the most is %.1f MB, by the "
-                    "limit of %lld pixels",
-                    f->label, (long long)image->width, (long long)image->height,
-                    ((double)bytes + (double)besides) / 1e6, (double)max / 1e6, (long long)f->options.max_pixels);
+    return att_fail(
+        f->ctx, ATT_ERR_UNSUPPORTED,
+        "%s: to read its %lld x %lld pixels needs %.1f MB of memory at once, the maximum is %.1f MB, by the "
+        "limit of %lld pixels",
+        f->label, (long long)image->width, (long long)image->height, ((double)bytes + (double)besides) / 1e6,
+        (double)max / 1e6, (long long)f->options.max_pixels);
 }
 
 att_status att_image_file_alloc(const att_image_file *f, int64_t height, int64_t width, int64_t channels,
                                 int64_t besides, att_image *out)
 {
     if (height > f->options.max_pixels / width)
-        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld x %lld pixels, the most is %lld in all", f->label,
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld x %lld pixels, the maximum is %lld in all", f->label,
                         (long long)width, (long long)height, (long long)f->options.max_pixels);
     const att_status s = att_image_file_check(f, &(att_image){height, width, channels, NULL}, besides);
     return s ? s : att_image_alloc(f->ctx, height, width, channels, out);

@@ -73,7 +73,7 @@ static att_status resize(const att_image_processor *p, const att_image *image, a
     if (to.height > MAX_PIXELS / to.width)
         return att_fail(p->ctx, ATT_ERR_UNSUPPORTED,
                         "an image of %lld x %lld pixels would be resized to %lld x %lld before its center is cut out; "
-                        "the most is %lld pixels",
+                        "the maximum is %lld pixels",
                         (long long)image->width, (long long)image->height, (long long)to.width, (long long)to.height,
                         (long long)MAX_PIXELS);
     return att_image_resize(p->ctx, image, to.height, to.width, p->config.info.filter, out);

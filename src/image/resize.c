@@ -97,11 +97,10 @@ static att_status axis_init(att_ctx *ctx, axis *a, int64_t from_size, int64_t si
     *a = (axis){.filter = filter, .from_size = from_size, .size = size};
     a->room = att_min((int64_t)ceil(filters[filter].support * stretch) * 2 + 1, from_size);
     if (a->room > MAX_WEIGHTS)
-        return att_fail(
-            ctx, ATT_ERR_UNSUPPORTED,
-            "an image of %lld pixels on one side cannot be resized to %lld: each would be a sum of %lld, the "
-            "most is %d",
-            (long long)from_size, (long long)size, (long long)a->room, MAX_WEIGHTS);
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                        "an image of %lld pixels on one side cannot be resized to %lld: each would be a sum of %lld, "
+                        "the maximum is %d",
+                        (long long)from_size, (long long)size, (long long)a->room, MAX_WEIGHTS);
     a->group = att_min(att_max(GROUP_WEIGHTS / a->room, 1), size);
     a->first = att_alloc(ctx, (size_t)a->group, sizeof *a->first);
     a->count = att_alloc(ctx, (size_t)a->group, sizeof *a->count);

@@ -182,7 +182,7 @@ static void end_text(att_text_file *f)
 static att_status alloc_text(att_text_file *f, size_t bytes)
 {
     if (bytes > MAX_BYTES)
-        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %zu bytes, the most is %d", f->path, bytes, MAX_BYTES);
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %zu bytes, the maximum is %d", f->path, bytes, MAX_BYTES);
     f->text = att_alloc(f->ctx, bytes + 1, 1);
     return f->text ? ATT_OK : ATT_ERR_MEMORY;
 }

@@ -119,7 +119,7 @@ static void read_tensor(cursor *c, att_gguf_entry *e)
         const uint64_t dim = read_number(c, 8);
         if (!g->status &&
             (dim < 1 || dim > INT32_MAX || __builtin_mul_overflow(t->elements, (int64_t)dim, &t->elements)))
-            att_gguf_fail(g, ATT_ERR_FORMAT, "a tensor before byte %zu has dimensions that cannot be", c->at);
+            att_gguf_fail(g, ATT_ERR_FORMAT, "a tensor before byte %zu has impossible dimensions", c->at);
         t->dim[i] = (int64_t)dim;
     }
     t->type = (int)read_number(c, 4);
@@ -147,7 +147,7 @@ static void locate_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t
         att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s, which is not supported; %s are%s", t->name,
                       type->name, supported, instead);
     else if (t->dim[t->rank - 1] % type->block)
-        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, no multiple of the %d of %s",
+        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, not a multiple of the %d of %s",
                       t->name, (long long)t->dim[t->rank - 1], type->block, type->name);
     if (g->status)
         return;
@@ -155,7 +155,7 @@ static void locate_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t
     const bool overflow = __builtin_mul_overflow(t->elements / type->block, type->bytes, &t->bytes);
     if (offset % alignment)
         att_gguf_fail(g, ATT_ERR_FORMAT,
-                      "tensor \"%.80s\" begins at byte %llu of the data, no multiple of the %llu of "
+                      "tensor \"%.80s\" begins at byte %llu of the data, not a multiple of the %llu of "
                       "\"general.alignment\"",
                       t->name, (unsigned long long)offset, (unsigned long long)alignment);
     else if (overflow || offset > g->size - begin || (uint64_t)t->bytes > g->size - begin - offset)
@@ -195,7 +195,7 @@ static void sort_tensors(att_gguf *g)
         qsort(g->tensor, (size_t)g->n_tensors, sizeof *g->tensor, by_name);
     for (int64_t i = 1; i < g->n_tensors; i++)
         if (strcmp(g->tensor[i - 1].t.name, g->tensor[i].t.name) == 0)
-            att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" is there twice", g->tensor[i].t.name);
+            att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" occurs twice", g->tensor[i].t.name);
 }
 
 /* Turns offsets in g->texts into pointers, because it does not grow any more. */
@@ -215,7 +215,7 @@ static int64_t read_count(cursor *c, const char *what, size_t each)
 {
     const uint64_t n = read_number(c, 8);
     if (!c->g->status && (n > MAX_COUNT || n > c->g->size / each))
-        att_gguf_fail(c->g, ATT_ERR_FORMAT, "%llu %s cannot be in a file of %zu bytes (the most is %d)",
+        att_gguf_fail(c->g, ATT_ERR_FORMAT, "%llu %s cannot be in a file of %zu bytes (the maximum is %d)",
                       (unsigned long long)n, what, c->g->size, MAX_COUNT);
     return c->g->status ? 0 : (int64_t)n;
 }
@@ -282,7 +282,7 @@ static void read_all(att_gguf *g)
     const int64_t alignment =
         att_gguf_has(g, "general.alignment") ? att_gguf_int(g, "general.alignment", 8, 1 << 20) : 32;
     if (!g->status && alignment & (alignment - 1))
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"general.alignment\" is %lld, no power of two", (long long)alignment);
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"general.alignment\" is %lld, not a power of two", (long long)alignment);
     if (g->status)
         return;
     const size_t begin = (c.at + (size_t)alignment - 1) & ~((size_t)alignment - 1);

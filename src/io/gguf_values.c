@@ -37,7 +37,7 @@ void att_gguf_sort_values(att_gguf *g)
         qsort(g->value, (size_t)g->n_values, sizeof *g->value, by_key);
     for (int64_t i = 1; i < g->n_values; i++)
         if (strcmp(g->value[i - 1].key, g->value[i].key) == 0)
-            att_gguf_fail(g, ATT_ERR_FORMAT, "\"%.80s\" is there twice", g->value[i].key);
+            att_gguf_fail(g, ATT_ERR_FORMAT, "\"%.80s\" occurs twice", g->value[i].key);
 }
 
 static const att_gguf_value *find(const att_gguf *g, const char *key)

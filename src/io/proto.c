@@ -85,7 +85,7 @@ static att_byte_view read_value(cursor *c, unsigned wire, uint64_t *number)
     else if (wire == FIXED32 || wire == FIXED64)
         return read_bytes(c, wire == FIXED32 ? 4 : 8);
     else
-        att_proto_fail(c->p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has wire type %u, which there is not",
+        att_proto_fail(c->p, ATT_ERR_FORMAT, "byte %zu: \"%s\" has wire type %u, which does not exist",
                        (size_t)(c->at - c->p->start), c->name, wire);
     return (att_byte_view){0};
 }

@@ -258,7 +258,7 @@ static att_status parse(att_safetensors *f, const char *text, size_t bytes)
 {
     const int64_t values = att_json_values(text, bytes);
     if (values > ATT_MAX_JSON_VALUES)
-        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: the header has %lld values, the most is %d", f->label,
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: the header has %lld values, the maximum is %d", f->label,
                         (long long)values, ATT_MAX_JSON_VALUES);
     json_error_t error = {.line = 0};
     errno = 0; /* when out of memory, jansson may report a syntax error, or drop characters of a name */

@@ -49,16 +49,16 @@ static att_status set_entry(const writer *w, entry *e, const char *name, const a
     if (!name)
         return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: the name of a tensor is NULL", w->path);
     if (!strcmp(name, "__metadata__"))
-        return bad(w, ATT_ERR_ARGUMENT, name, "has a name that the format has for something else");
+        return bad(w, ATT_ERR_ARGUMENT, name, "has a name that the format reserves");
     if (!att_safetensors_type(type_of(w, t, dtype)))
-        return bad(w, ATT_ERR_DTYPE, name, "has no type that is known");
+        return bad(w, ATT_ERR_DTYPE, name, "has an unknown type");
     if (t->rank < 0 || t->rank > ATT_MAX_RANK)
-        return bad(w, ATT_ERR_SHAPE, name, "has too many dimensions, or less than none");
+        return bad(w, ATT_ERR_SHAPE, name, "has too many dimensions, or fewer than 0");
     *e = (entry){name, t, type_of(w, t, dtype), 0};
     e->bytes = (int64_t)att_dtype_size(e->dtype);
     for (int i = 0; i < t->rank; i++)
         if (t->dim[i] < 0 || __builtin_mul_overflow(e->bytes, t->dim[i], &e->bytes))
-            return bad(w, ATT_ERR_SHAPE, name, "has dimensions that cannot be");
+            return bad(w, ATT_ERR_SHAPE, name, "has impossible dimensions");
     return e->bytes && !t->data ? bad(w, ATT_ERR_ARGUMENT, name, "has no memory: its data is NULL") : ATT_OK;
 }
 
@@ -86,8 +86,8 @@ static att_status add_key(const writer *w, json_t *to, const char *what, const c
 {
     if (json_object_get(to, key)) {
         json_decref(value);
-        return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: \"%.80s\" is twice among its %s", w->path, key,
-                        what);
+        return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: \"%.80s\" occurs twice among its %s", w->path,
+                        key, what);
     }
     if (!value || json_object_set_new(to, key, value))
         return errno == ENOMEM ? att_fail(w->ctx, ATT_ERR_MEMORY, "%s cannot be written: out of memory", w->path)

@@ -109,7 +109,7 @@ static void parse(att_settings *s, const char *text, size_t bytes, bool list, si
     json_error_t e;
     const int64_t values = att_json_values(text, bytes);
     if (values > ATT_MAX_JSON_VALUES) {
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "has %lld values, the most is %d", (long long)values,
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "has %lld values, the maximum is %d", (long long)values,
                           ATT_MAX_JSON_VALUES);
         return;
     }
@@ -128,11 +128,12 @@ att_status att_refuse_adapter(att_ctx *ctx, const char *folder)
     att_settings s;
     att_settings_read(&s, ctx, folder, "adapter_config.json", false);
     const char *base = att_settings_text(&s, "base_model_name_or_path", "another model");
-    const att_status e = !s.root ? (s.status == ATT_ERR_MEMORY ? s.status : ATT_OK)
-                                 : att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                                            "%s is an adapter of %.200s, no model by itself: merge it into that first, "
-                                            "as with peft's merge_and_unload() and save_pretrained()",
-                                            folder, base);
+    const att_status e = !s.root
+                             ? (s.status == ATT_ERR_MEMORY ? s.status : ATT_OK)
+                             : att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                                        "%s is an adapter of %.200s, not a model by itself: merge it into that first, "
+                                        "as with peft's merge_and_unload() and save_pretrained()",
+                                        folder, base);
     att_settings_close(&s);
     return e;
 }
@@ -382,7 +383,6 @@ void att_settings_only_known(att_settings *s, const char *const *known)
         for (const char *const *k = known; *k && !is_known; k++)
             is_known = !strcmp(*k, key);
         if (!is_known)
-            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%.40s\" is not a setting that is known here", s->within,
-                              key);
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%.40s\" is not a known setting", s->within, key);
     }
 }

@@ -116,7 +116,7 @@ static att_status choose_named(att_chat_template *t, const char *name, att_byte_
     if (t->format)
         return ATT_OK;
     list_names(names, sizeof names);
-    return att_fail(t->ctx, ATT_ERR_ARGUMENT, "\"%s\" is not a chat template that attend knows; these are: %s", name,
+    return att_fail(t->ctx, ATT_ERR_ARGUMENT, "\"%s\" is not a chat template that attend knows; it knows: %s", name,
                     names);
 }
 

@@ -50,7 +50,7 @@ static att_status check_state(const generate_job *j)
     if (!s)
         return ATT_OK;
     if (!att_language_state_fits(s, j->g->model))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: options.state is one of another model");
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: options.state belongs to another model");
     if (att_language_state_sequences(s) != j->n)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: n is %lld, but options.state has %lld sequences",
                         (long long)j->n, (long long)att_language_state_sequences(s));

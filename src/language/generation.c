@@ -112,10 +112,11 @@ bool att_generation_has_room(const att_generation *s, int64_t need)
 static att_status check_room(const att_generation *s, const char *caller, int64_t need)
 {
     if (need > s->o.max_tokens)
-        return att_fail(s->ctx, ATT_ERR_ARGUMENT,
-                        "%s: the prompt and what may be generated are %lld tokens, but the session's max_tokens is "
-                        "%lld: set options.max_tokens",
-                        caller, (long long)need, (long long)s->o.max_tokens);
+        return att_fail(
+            s->ctx, ATT_ERR_ARGUMENT,
+            "%s: the prompt and the text to be generated have up to %lld tokens, but the session's max_tokens is "
+            "%lld: set options.max_tokens",
+            caller, (long long)need, (long long)s->o.max_tokens);
     if (!att_generation_has_room(s, need))
         return att_fail(s->ctx, ATT_ERR_BUSY,
                         "%s: the session has %lld of at most %lld sequences and %lld of at most %lld tokens, and this "

@@ -77,7 +77,7 @@ struct att_generation {
 att_status att_generation_open(const att_text_generator *g, const att_generation_options *o, att_language_state *state,
                                att_generation **out);
 
-/* A sequence to be added. caller is for errors. att_generation_enter checks o; att_prompt_check has checked ids [n]. */
+/* A sequence to be added. caller is for errors. att_generation_admit checks o; att_prompt_check has checked ids [n]. */
 typedef struct att_generation_entry {
     const char *caller;
     const int32_t *ids;

@@ -28,7 +28,7 @@ static int64_t common(const att_generation *s, const att_generation_sequence *q,
     return s->exact ? i : i / part * part;
 }
 
-/* Returns the row of which a new sequence begins as a copy, and sets the number of tokens that it shares. */
+/* Returns the row that a new sequence copies at first, and sets the number of tokens that it shares. */
 static int64_t find_beginning(att_generation *s, att_generation_sequence *q)
 {
     int64_t row = 0;

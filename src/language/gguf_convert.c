@@ -49,7 +49,7 @@ static att_status write_tokenizer(att_gguf *g, const att_new_folder *f)
     for (size_t i = 0; !s && i < list.count; i++) {
         json_t *one = json_pack("{s%:I}", list.entry[i].text, list.entry[i].bytes, (json_int_t)list.entry[i].id);
         if (json_object_update(vocab, one) || json_object_size(vocab) != i + 1)
-            s = att_fail(f->ctx, ATT_ERR_FORMAT, "%s: token \"%.*s\" is there twice", att_gguf_label(g),
+            s = att_fail(f->ctx, ATT_ERR_FORMAT, "%s: token \"%.*s\" occurs twice", att_gguf_label(g),
                          (int)(list.entry[i].bytes < 80 ? list.entry[i].bytes : 80), list.entry[i].text);
         json_decref(one);
     }

@@ -22,7 +22,7 @@ typedef struct att_text_stream {
     int64_t decoded;
 } att_text_stream;
 
-/* Begins a text. ids [n]: the prompt, of which the last tokens are kept. */
+/* Begins a text. ids [n]: the prompt; its last tokens are kept. */
 void att_text_stream_begin(att_text_stream *s, att_ctx *ctx, const att_tokenizer *t, const int32_t *ids, int64_t n);
 /* Appends the next token, or none (-1). last: all the rest of the text is ready. */
 att_status att_text_stream_add(att_text_stream *s, int32_t id, bool last);

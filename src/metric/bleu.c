@@ -199,8 +199,8 @@ static att_status check_size(const sentence *s)
     }
     if (all <= INT32_MAX)
         return ATT_OK;
-    return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "a translation and its references have %zu bytes, the most is %d", all,
-                    INT32_MAX);
+    return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "a translation and its references have %zu bytes, the maximum is %d",
+                    all, INT32_MAX);
 }
 
 static att_status read_code_points(sentence *s)

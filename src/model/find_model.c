@@ -151,9 +151,10 @@ static att_status not_found(const char *name, const char *folder)
     const att_status s = att_models_list(append_name, &list);
     const char *in = *folder ? folder : "a models folder (HOME and ATTEND_MODELS are not set)";
     return s ? s
-             : att_fail(NULL, ATT_ERR_IO,
-                        "\"%s\" is neither a folder nor a model in %s, and none that comes with attend; there are: %s",
-                        name, in, *list.text ? list.text : "none");
+             : att_fail(
+                   NULL, ATT_ERR_IO,
+                   "\"%s\" is neither a folder nor a model in %s, nor one that comes with attend; available are: %s",
+                   name, in, *list.text ? list.text : "none");
 }
 
 att_status att_model_find(const char *name, att_model_path *out)

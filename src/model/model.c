@@ -282,7 +282,8 @@ static att_status check_options(att_ctx *ctx, const char *caller, const att_mode
 {
     if ((unsigned)o->weights <= ATT_WEIGHT_TYPE_INT4)
         return ATT_OK;
-    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o->weights);
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, which is not an att_weight_type", caller,
+                    (int)o->weights);
 }
 
 /* Makes the copies of weights that calls need, if options.prepare; after an error the model is freed and *out NULL. */

@@ -29,7 +29,7 @@ typedef struct att_model_kind {
     /* The name of a matrix that is not a weight of products: it keeps the type of the file, whatever options.weights
      * is. Or NULL */
     const char *unconverted;
-    /* Opens the other models of which a model consists, instead of configure and build. */
+    /* Opens a model that consists of other models, instead of configure and build. */
     att_status (*load)(att_model *m, const char *folder);
     /* Applies an open model to a small input for options.prepare, so that all copies of weights are made that calls
      * need. NULL: the function that opens the model does it. */

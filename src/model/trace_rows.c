@@ -17,7 +17,7 @@ att_status att_trace_ready(const char *caller, const att_trace *t)
     if (att_require(caller, ATT_NAMED({"t", t})))
         return ATT_ERR_ARGUMENT;
     return t->describe_only ? att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
-                                       "%s: the trace has no numbers, as options.describe_only was true", caller)
+                                       "%s: the trace has no numbers, because options.describe_only was true", caller)
                             : ATT_OK;
 }
 

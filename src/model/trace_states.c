@@ -25,7 +25,7 @@ static const float *states_of(const char *caller, const att_trace *t, att_trace_
                  (long long)layer, (long long)p->layers);
     else
         att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
-                 "%s: the hidden states of layer %lld were not kept, as options.hidden was false", caller,
+                 "%s: the hidden states of layer %lld were not kept, because options.hidden was false", caller,
                  (long long)layer);
     return NULL;
 }
@@ -89,7 +89,7 @@ att_status att_trace_output(const att_trace *t, int64_t layer, int64_t first, in
     const att_trace_info *i = &t->info;
     if (i->outputs == 0 || (!t->pass.output && layer != -1))
         return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
-                        i->outputs ? "%s: layer is %lld, but this model has an output of layer -1 alone"
+                        i->outputs ? "%s: layer is %lld, but this model has an output only of layer -1"
                                    : "%s: layer is %lld, but the model has no output layer",
                         __func__, (long long)layer);
     const float *x = t->pass.output ? states_of(__func__, t, t->pass.output_side, layer) : t->result;

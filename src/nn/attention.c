@@ -10,7 +10,8 @@ enum { MAX_PARAMS = 16 }; /* maximum parameters of a plan */
 static bool check_sizes(att_nn_params *p, const char *name, const att_nn_attention_config *c)
 {
     if ((unsigned)c->qk_norm > ATT_NN_QK_NORM_ROW)
-        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": qk_norm is %d, no att_nn_qk_norm", name, (int)c->qk_norm);
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": qk_norm is %d, which is not an att_nn_qk_norm", name,
+                           (int)c->qk_norm);
     return att_nn_check_size(p, name, "width", c->width) &&
            (!c->source_width || att_nn_check_size(p, name, "source_width", c->source_width)) &&
            (!c->head_dim || att_nn_check_size(p, name, "head_dim", c->head_dim)) &&

@@ -10,7 +10,8 @@ const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char 
     if (!att_nn_check_size(p, name, "width", c.width) || !att_nn_check_size(p, name, "intermediate", c.intermediate))
         return NULL;
     if ((unsigned)c.activation > ATT_ACTIVATION_QUICK_GELU)
-        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": activation is %d, no att_activation", name, (int)c.activation);
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": activation is %d, which is not an att_activation", name,
+                           (int)c.activation);
     att_nn_feed_forward *l = att_nn_params_alloc(p, sizeof *l);
     if (!l)
         return NULL;

@@ -64,7 +64,8 @@ att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, a
     if (s)
         return s;
     if ((unsigned)c.method > ATT_OPTIMIZER_SGD)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.method: %d is none", (int)c.method);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.method is %d, which is not an att_optimizer_method",
+                        (int)c.method);
     c.beta1 = c.beta1 == 0 ? 0.9 : c.beta1;
     c.beta2 = c.beta2 == 0 ? 0.999 : c.beta2;
     c.eps = c.eps == 0 ? 1e-8 : c.eps;
@@ -300,7 +301,7 @@ static void update(void *arg, int i)
 static att_status check_update(const att_optimizer *o, const att_update *u)
 {
     if (o->steps < 0 || o->steps == INT64_MAX)
-        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: %lld were taken before", (long long)o->steps);
+        return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: %lld steps were taken before", (long long)o->steps);
     if (!(u->rate >= 0 && u->rate <= (double)FLT_MAX))
         return att_fail(o->ctx, ATT_ERR_ARGUMENT, "step: rate is %g, not a rate", u->rate);
     if (!(u->scale > 0 && u->scale <= (double)FLT_MAX))
@@ -311,8 +312,8 @@ static att_status check_update(const att_optimizer *o, const att_update *u)
         if (gradient_of(&o->param[i]))
             return ATT_OK;
     return att_fail(o->ctx, ATT_ERR_ARGUMENT,
-                    "step: none of %lld parameters has a gradient: att_tape_backward comes before, of what depends on "
-                    "one that is not frozen",
+                    "step: none of %lld parameters has a gradient: call att_tape_backward first, for a variable that "
+                    "depends on one that is not frozen",
                     (long long)o->n_params);
 }
 

@@ -54,7 +54,7 @@ static att_status check(const att_schedule *s, int64_t step)
     if (step < 0)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "step is %lld, less than 0", (long long)step);
     if ((unsigned)s->kind > ATT_SCHEDULE_LINEAR)
-        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.kind: %d is none", (int)s->kind);
+        return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.kind is %d, which is not an att_schedule_kind", (int)s->kind);
     if (kinds[s->kind].ends && s->steps <= s->warmup)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.steps is %lld, but must be more than schedule.warmup = %lld",
                         (long long)s->steps, (long long)s->warmup);

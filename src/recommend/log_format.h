@@ -13,7 +13,7 @@ typedef struct att_log_format {
     int64_t time_fields;             /* the last fields, which are the time: spaces separate a date, time of day and
                                       * zone */
     bool guessed_time;               /* the column of the time was neither given nor named */
-    bool wants_times;                /* it has no times, although the options do not say so */
+    bool wants_times;                /* it has no times, although the options do not state that */
     att_names names;                 /* of the header or heading; empty: there is none */
     const char *unused_times;        /* the name of a column that likely has some; NULL: none */
 } att_log_format;

@@ -215,7 +215,7 @@ static bool see_action(const att_table *t, void *arg)
     return true;
 }
 
-/* Records without times may be words below a heading. Ids with digits in the same places as those of another record are
+/* Records without times may be words below a heading. Ids with digits, whose shape is that of another record's ids, are
  * not words. */
 bool att_log_is_lines(att_table *t)
 {

@@ -69,7 +69,7 @@ static att_var *binary(att_tape *t, att_ctx *ctx, att_var *x, int64_t n, float l
     return y;
 }
 
-/* Computes the cross entropy of the softmax over the candidates, of which the first is the item. */
+/* Computes the cross entropy of the softmax over the candidates. The first candidate is the item. */
 static att_var *sampled_softmax(att_tape *t, att_ctx *ctx, att_var *x, int64_t n)
 {
     int32_t *first = att_calloc(ctx, (size_t)n, sizeof *first);

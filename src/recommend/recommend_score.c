@@ -278,7 +278,7 @@ static att_status score(void *user, const int32_t *items, const int64_t *offsets
     const att_recommender *m = user;
     att_ctx *ctx = m->model.ctx;
     if (n_items < m->config.info.items)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "the log has %lld items, but the model's are %lld", (long long)n_items,
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "the log has %lld items, but the model has %lld", (long long)n_items,
                         (long long)m->config.info.items);
     int32_t *known = att_alloc(ctx, (size_t)(offsets[n] - offsets[0]), sizeof *known);
     int64_t *ends = att_alloc(ctx, (size_t)n + 1, sizeof *ends);

@@ -6,8 +6,8 @@
 
 enum { ATT_HISTORIES = 128 }; /* histories that are computed together */
 
-/* Returns the vectors [n, hidden] of n histories, none of which is empty: items, offsets [n + 1], which need not begin
- * at 0. */
+/* Returns the vectors [n, hidden] of n histories that are not empty: items, offsets [n + 1], which need not begin at
+ * 0. */
 att_var *att_histories_apply(att_tape *t, const att_recommender *m, int64_t n, const int32_t *items,
                              const int64_t *offsets);
 /* Returns the error of an empty history for a model without counts. */

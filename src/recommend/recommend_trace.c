@@ -20,7 +20,7 @@ static att_var *apply(const void *self, att_tape *t)
     return att_recommender_apply(t, h->m, h->items, (const int64_t[]){0, h->n}, 1, NULL);
 }
 
-/* Computes the scores of all items. Items of which nothing is known have -inf, as in rankings. */
+/* Computes the scores of all items. Items without any information have -inf, as in rankings. */
 static att_var *output(const void *self, att_tape *t, att_var *x)
 {
     const att_recommender *m = ((const history *)self)->m;

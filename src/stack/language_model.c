@@ -45,7 +45,7 @@ static bool check_lengths(att_tape *t, const att_language_model *m, const int64_
                           const att_language_state *state, bool last_only)
 {
     if (state && !att_language_state_fits(state, m))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "language model: the state is one of another model") != NULL;
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "language model: the state belongs to another model") != NULL;
     if (state && att_language_state_sequences(state) != n)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "language model: n is %lld, but the state has %lld sequences",
                              (long long)n, (long long)att_language_state_sequences(state)) != NULL;

@@ -20,8 +20,8 @@ static bool check_rows(att_tape *t, const char *name, const att_tensor *x, bool 
                              att_shape_of(x).text);
     if (!ragged && x->dim[0] % sequences != 0)
         return att_tape_fail(t, ATT_ERR_SHAPE,
-                             "attend_cached: %s has %lld tokens, which %lld sequences cannot have equally many of",
-                             name, (long long)x->dim[0], (long long)sequences);
+                             "attend_cached: %s has %lld tokens, which %lld sequences cannot share equally", name,
+                             (long long)x->dim[0], (long long)sequences);
     return true;
 }
 

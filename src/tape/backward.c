@@ -22,7 +22,8 @@ static att_status check(const att_tape *t, const char *call, const att_var *v)
     if (!v)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: v is NULL, but no operation has failed", call);
     if (!find(t, v))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the variable is none of this tape's since its last reset", call);
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                        "%s: the variable does not belong to this tape, or was made before its last reset", call);
     return ATT_OK;
 }
 
@@ -167,7 +168,9 @@ static void end(att_tape *t, att_var *from, size_t mark, bool good)
     t->partials = NULL;
     for (att_var *v = from; v; v = v->before) {
         if (!good && v->grad && v->grad == v->value.data && v->grad_written)
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "backward: one that failed has written over the logits: att_tape_reset");
+            att_tape_fail(
+                t, ATT_ERR_ARGUMENT,
+                "backward: an earlier one failed after it had overwritten the logits: call att_tape_reset first");
         if (good && v->retains_grad)
             att_tape_grad(v);
         else
@@ -182,7 +185,7 @@ att_status att_tape_backward(att_tape *t, const att_var *v, const att_tensor *dv
 {
     att_status s = check(t, "backward", v);
     if (!s && t->has_grads)
-        s = att_fail(t->ctx, ATT_ERR_ARGUMENT, "backward: the tape has been through one; att_tape_reset comes between");
+        s = att_fail(t->ctx, ATT_ERR_ARGUMENT, "backward: it has already run on this tape: call att_tape_reset first");
     s = s || !dv ? s : check_dv(t, v, dv);
     if (s)
         return s;
@@ -212,9 +215,10 @@ att_status att_var_grad(att_tape *t, const att_var *v, att_tensor *out)
         return s;
     if (!v->grad)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "grad: %s",
-                        !t->has_grads      ? "att_tape_backward has not run since the last reset"
-                        : !v->retains_grad ? "the variable's was not kept: att_retain_grad comes before the backward"
-                                           : "what att_tape_backward was given does not depend on the variable");
+                        !t->has_grads ? "att_tape_backward has not run since the last reset"
+                        : !v->retains_grad
+                            ? "that of the variable was not kept: call att_retain_grad before the backward"
+                            : "the variable that att_tape_backward was given does not depend on this one");
     *out = v->value;
     out->data = v->grad;
     return ATT_OK;

@@ -54,7 +54,7 @@ bool att_tape_check_finite(att_tape *t, const att_step *s)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s was given %g: number %lld of its %s %d, %s", s->op->name,
                       (double)given.x, (long long)given.at, what, which, att_shape_of(given.of).text);
     else
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s made %g of finite numbers: number %lld of its result, %s", s->op->name,
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "%s made %g from finite numbers: number %lld of its result, %s", s->op->name,
                       (double)made.x, (long long)made.at, att_shape_of(made.of).text);
     return false;
 }
@@ -62,7 +62,7 @@ bool att_tape_check_finite(att_tape *t, const att_step *s)
 static att_status back_made(const att_tape *t, const att_step *s, const anomaly *o, const char *what, int which)
 {
     return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                    "%s%s%s, backward, made %g of finite numbers: number %lld of the gradient of its %s %d, %s",
+                    "%s%s%s, backward, made %g from finite numbers: number %lld of the gradient of its %s %d, %s",
                     s->scope, *s->scope ? ": " : "", s->op->name, (double)o->x, (long long)o->at, what, which,
                     att_shape_of(o->of).text);
 }

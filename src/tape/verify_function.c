@@ -120,10 +120,10 @@ static att_status check_sums(const function_check *c, int input)
     for (int64_t i = 0; i < att_count(&c->dx[input]); i++) {
         const double limit = 0x1p-12 * largest, sum = (double)BEFORE + (double)want[i];
         if (!agree((double)got[i], sum, limit))
-            return att_fail(
-                c->ctx, ATT_ERR_ARGUMENT, "%s: backward%s gives %.9g for dx[%d][%lld], but %.9g + %.9g", c->f->name,
-                agree((double)got[i], (double)want[i], limit) ? ", which writes over what it should add to," : "",
-                (double)got[i], input, (long long)i, (double)BEFORE, (double)want[i]);
+            return att_fail(c->ctx, ATT_ERR_ARGUMENT, "%s: backward%s gives %.9g for dx[%d][%lld], but %.9g + %.9g",
+                            c->f->name,
+                            agree((double)got[i], (double)want[i], limit) ? ", which overwrites, but should add," : "",
+                            (double)got[i], input, (long long)i, (double)BEFORE, (double)want[i]);
     }
     return ATT_OK;
 }

@@ -126,7 +126,7 @@ att_status att_initialize(att_ctx *ctx, const att_tensor *x, const att_init *ini
     if (!e && !att_is_dense(x))
         e = att_fail(ctx, ATT_ERR_SHAPE, "initialize: x is not dense");
     if (!e && (unsigned)o.kind >= sizeof distributions / sizeof *distributions)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "initialize: init.kind is %d, no att_init_kind", (int)o.kind);
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "initialize: init.kind is %d, which is not an att_init_kind", (int)o.kind);
     if (e || att_count(x) == 0)
         return e;
     const distribution *d = &distributions[o.kind];

@@ -327,7 +327,7 @@ static att_status merge(bpe_trainer *l, int32_t i)
     const pair p = *pair_at(l, i);
     const int32_t symbol = make_symbol(l, &p);
     if (symbol == NONE)
-        return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "more than %d symbols collide, as if made for it", ATT_MAX_PROBES);
+        return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "more than %d symbols collide, as if on purpose", ATT_MAX_PROBES);
     for (int32_t v = p.first, next; v != NONE && !first_failure(l); v = next) {
         const int32_t at = occurrence_at(l, v)->position;
         if (position_at(l, at)->symbol == p.left && symbol_after(l, at) == p.right)

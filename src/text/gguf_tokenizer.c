@@ -50,7 +50,7 @@ static att_status check_texts(const reader *r)
     for (int64_t i = 0; i < r->n && !att_gguf_error(r->g); i++) {
         const att_byte_view *t = &r->text[i];
         if (r->kind[i] != ATT_GGUF_UNUSED && (t->bytes == 0 || !att_utf8_valid(t->data, t->bytes)))
-            att_gguf_fail(r->g, ATT_ERR_FORMAT, "token %lld is empty, or no text in UTF-8", (long long)i);
+            att_gguf_fail(r->g, ATT_ERR_FORMAT, "token %lld is empty, or not text in UTF-8", (long long)i);
         if (isnan(r->score[i]))
             att_gguf_fail(r->g, ATT_ERR_FORMAT, "the score of token %lld is not a number", (long long)i);
     }

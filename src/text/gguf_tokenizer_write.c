@@ -339,8 +339,8 @@ static void put_kind(writer *w)
     const char *tag = w->v->pieces ? "default" : att_gguf_words_tag(w->s->root);
     if (!tag)
         att_settings_fail(w->s, ATT_ERR_UNSUPPORTED,
-                          "\"normalizer\", \"pre_tokenizer\" and \"ignore_merges\" are together those of no tag that a "
-                          ".gguf file can have: gpt-2, smollm, llama-bpe, dbrx, qwen2, tekken or default");
+                          "\"normalizer\", \"pre_tokenizer\" and \"ignore_merges\" correspond together to none of the "
+                          "tags that a .gguf file can have: gpt-2, smollm, llama-bpe, dbrx, qwen2, tekken or default");
     if (w->s->status)
         return;
     att_gguf_put_text(w->to, KEY "model", w->v->pieces ? "llama" : "gpt2");

@@ -71,7 +71,7 @@ att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, c
         return e;
     att_hash_slot *slot = find_slot(ids, id, hash);
     if (!slot)
-        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%s collides with %d other ids, as if made for it", what,
+        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%s collides with %d other ids, as if on purpose", what,
                            MAX_PROBES);
     if (slot->item == ATT_NO_ITEM) { /* an id that is present has been checked */
         e = att_id_check(id, where, what);

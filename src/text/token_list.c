@@ -56,12 +56,12 @@ void att_token_list_fill(const att_token_list *list, const att_token_list *more,
         const att_trie_entry *e = &list->entry[i];
         const int32_t other = att_vocabulary_find(v, e->text, e->bytes);
         if (other != ATT_NO_TOKEN)
-            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" is there twice, with ids %d and %d",
+            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" occurs twice, with ids %d and %d",
                               att_vocabulary_get(v, other), other < e->id ? other : e->id,
                               other < e->id ? e->id : other);
         else if (att_token_id_is_free(s, v, e->id, e->text, e->bytes) &&
                  !att_vocabulary_add(v, e->id, e->text, e->bytes))
-            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d tokens collide, as if made for it", ATT_MAX_PROBES);
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d tokens collide, as if on purpose", ATT_MAX_PROBES);
     }
 }
 

@@ -8,9 +8,12 @@
 
 /* ---- a block of lines, tokenized by all threads */
 
-enum { BLOCK_PAIRS = 1 << 14, BATCH_LINES = 1 << 10 }; /* pairs of a block; lines whose tokens are in memory at a
-                                                        * time */
-enum { OFFSET_BITS = 48 };                             /* in an att_text_pair */
+enum {
+    BLOCK_PAIRS = 1 << 14,
+    BATCH_LINES = 1 << 10
+};                         /* pairs of a block; lines whose tokens are in memory at a
+                            * time */
+enum { OFFSET_BITS = 48 }; /* in an att_text_pair */
 
 typedef enum result { USABLE, EMPTY, INVALID, TOO_LONG } result;
 
@@ -198,7 +201,7 @@ static att_status open_files(att_parallel_corpus *s, const char *const paths[2])
     for (int i = 0; !e && i < 2; i++) {
         e = att_text_lines_open(&s->file[i], s->ctx, paths[i]);
         if (!e && s->file[i].opened.st_size >> OFFSET_BITS)
-            e = att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is 2^%d", paths[i],
+            e = att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the maximum is 2^%d", paths[i],
                          (long long)s->file[i].opened.st_size, OFFSET_BITS);
     }
     return e;

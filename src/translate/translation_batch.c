@@ -49,7 +49,7 @@ static void read_some(void *arg, int i)
         }
 }
 
-/* Reads all lines. If a file has changed, the error says so. */
+/* Reads all lines. If a file has changed, that is the error. */
 static att_status read_all(reading *r)
 {
     const att_parallel_corpus *s = r->corpus;

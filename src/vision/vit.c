@@ -235,8 +235,8 @@ static att_var *grid_positions(att_tape *t, const att_vit *m, att_var *position,
     return att_reshape(t, x, 2, (const int64_t[]){rows * columns, i->hidden});
 }
 
-/* Returns the tokens before the patches, of which the first ones have positions, once for each of n images: [n, prefix,
- * hidden]. */
+/* Returns the tokens before the patches, once for each of n images: [n, prefix, hidden]. The first ones have
+ * positions. */
 static att_var *prefix(att_tape *t, const att_vit *m, att_var *position, int64_t n)
 {
     const int64_t count = m->config.info.prefix, positioned = m->config.positioned;

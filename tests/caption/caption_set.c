@@ -228,7 +228,7 @@ static void what_a_list_asks_for_must_be_there(void **state)
     check_list_refused("a.png\nunknown.jpg\n", "list: line 2: the image \"unknown.jpg\" has no caption in");
     check_list_refused("a.png\nc.jpg\n", "list: line 2: the image \"c.jpg\" has no caption in");
     check_list_refused("missing.jpg\n", "list: line 1: the image \"missing.jpg\" is not in the folder");
-    check_list_refused("a.png\nb.jpg\na.png\n", "list: line 3: the image \"a.png\" is there a second time");
+    check_list_refused("a.png\nb.jpg\na.png\n", "list: line 3: the image \"a.png\" occurs a second time");
     check_list_refused("\n \n", "list names no image; expected one on each line");
     check_refused_bytes(four, strlen(four), ATT_OPTIONS(att_caption_set_options, .list = path_of("no list")),
                         "No such file");
@@ -271,10 +271,10 @@ static void hostile_names_and_captions_are_refused(void **state)
     char *big = malloc(70000);
     memset(big, 'a', 70000);
     memcpy(big, "1.jpg\t", 6);
-    check_refused_bytes(big, 70000, NULL, "line 1: the caption has 69994 bytes, the most is 65536");
+    check_refused_bytes(big, 70000, NULL, "line 1: the caption has 69994 bytes, the maximum is 65536");
     memset(big, 'a', 300);
     memcpy(big + 300, "\tx\n", 3);
-    check_refused_bytes(big, 303, NULL, "line 1: the name of an image has 300 bytes, the most is 255");
+    check_refused_bytes(big, 303, NULL, "line 1: the name of an image has 300 bytes, the maximum is 255");
     free(big);
     check_refused("../1.jpg\ta\n",
                   "line 1: the image \"../1.jpg\" is not in the folder of images: a name may have no path");
@@ -305,7 +305,7 @@ static void damaged_json_is_refused(void **state)
                   "image 1: the image \"a/b\" is not in the folder");
     check_refused("{\"images\": [{\"id\": 1, \"file_name\": \"a\\u0000\"}]}", "image 1: ");
     check_refused("{\"images\": [{\"id\": 1, \"file_name\": \"a\"}, {\"id\": 2, \"file_name\": \"a\"}]}",
-                  "image 2: the image \"a\" is there a second time");
+                  "image 2: the image \"a\" occurs a second time");
     check_refused("{\"images\": [{\"id\": 1, \"file_name\": \"a\"}, {\"id\": 1, \"file_name\": \"b\"}]}",
                   "the images \"a\" and \"b\" both have the \"id\" 1");
     check_refused("{\"images\": [{\"id\": 1, \"file_name\": \"a\"} {}", "the file ends in it");

@@ -151,8 +151,7 @@ static void a_damaged_file_is_refused(void **state)
     check_refused("{\"words\": [\"\"], \"min_count\": 3}", "\"words\"[0] is \"\", not");
     check_refused("{\"words\": [\"a\\u001b\"], \"min_count\": 3}", "\"words\"[0] is \"a\\u001B\", not");
     check_refused("{\"words\": [\"<unk>\"], \"min_count\": 3}", "not a word");
-    check_refused("{\"words\": [\"a\", \"b\", \"a\"], \"min_count\": 3}",
-                  "\"words\"[2], \"a\", is there a second time");
+    check_refused("{\"words\": [\"a\", \"b\", \"a\"], \"min_count\": 3}", "\"words\"[2], \"a\", occurs a second time");
     check_refused("{\"words\": [\"a\"], \"min_count\": -1}", "\"min_count\" is -1");
     check_refused("{\"words\": [\"a\"]}", "there is no \"min_count\"");
 }

@@ -195,7 +195,7 @@ static void options_that_do_not_go_together_are_refused(void **state)
         {"--hide 1 --layer 1", "--layer does not go with --hide"},
         {"--zero 1.1 --head 1", "--head does not go with --zero"},
         {"--hide 1 --svg x.svg", "--svg does not go with --hide"},
-        {"--side up", "--side: \"up\" is none of encoder|decoder|cross"},
+        {"--side up", "--side: \"up\" is not one of encoder|decoder|cross"},
         {"--side cross", "--side cross: "},
         {"--layer 2", "--layer: the model has the layers 0 to 1, not 2"},
         {"--head 4", "--head: the model has the heads 0 to 3, not 4"},

@@ -16,7 +16,7 @@ static void wrong_usage_names_the_nearest(void **state)
     assert_refused("$A train translate --learning-rate 1", 2, "did you mean \"--rate\"?");
     assert_refused("$A train embed --batch-size 1", 2, "did you mean \"--batch\"?");
     assert_refused("$A train translate --xyz 1", 2, "no option \"--xyz\"; \"attend train translate --help\" lists");
-    assert_refused("echo | $A vocab -o v -n xyz", 2, "attend: -n: \"xyz\" is none of nfkc|identity\n");
+    assert_refused("echo | $A vocab -o v -n xyz", 2, "attend: -n: \"xyz\" is not one of nfkc|identity\n");
     assert_refused("$A explain softmaxx", 2, "did you mean \"softmax\"?");
     assert_refused("$A fetch all-minilm-l6-v2", 2, "did you mean \"all-MiniLM-L6-v2\"?");
     assert_refused("$A embed -m all-minilm-l6-v2", 1, "did you mean \"all-MiniLM-L6-v2\"?");
@@ -65,7 +65,7 @@ static void a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file(void **sta
     assert_refused("echo ab | $A vocab -s 3 -o v.spm", 2, "is not a whole number from 4 to 4194304");
     assert_refused("echo ab | $A vocab -s 100", 2, "--output FILE is needed");
     assert_refused("echo ab | $A vocab --symbols a,,b -o v.spm", 2, "--symbols: \"a,,b\" has an empty text");
-    assert_refused("echo ab | $A vocab -n nfkd -o v.spm", 2, "is none of nfkc|identity");
+    assert_refused("echo ab | $A vocab -n nfkd -o v.spm", 2, "is not one of nfkc|identity");
     assert_refused("echo ab | $A vocab -n identity -c 1 -s 5 -o v.spm", 1,
                    "3 special pieces and 3 characters are more than a vocabulary of 5");
     assert_refused("$A vocab -n identity -o v.spm </dev/null", 1, "there is no text to learn a vocabulary from");

@@ -205,7 +205,7 @@ static void a_bad_line_is_named_with_its_field(void **state)
         {"{\"heads\": null}", "shapes: line 2: heads: is not a number"},
         {"{\"mask\": 3}", "shapes: line 2: mask: is not a string"},
         {"{\"no_verify\": 1}", "shapes: line 2: no_verify: is not a boolean"},
-        {"{\"dtype\": \"f17\"}", "shapes: line 2: dtype: \"f17\" is none of f32|f16|bf16; did you mean \"f16\"?"},
+        {"{\"dtype\": \"f17\"}", "shapes: line 2: dtype: \"f17\" is not one of f32|f16|bf16; did you mean \"f16\"?"},
         {"{\"mask\": \"bol\"}", "shapes: line 2: mask: there is no \"bol\"; did you mean \"bool\"?"},
         {"{\"heads\": 3, \"kv_heads\": 2}", "shapes: line 2: kv-heads: 2 does not divide the 3 heads"},
         {"{\"dim\": 100000}", "shapes: line 2: --dim is 100000"},
@@ -242,7 +242,7 @@ static void wrong_lists_are_refused(void **state)
     }
     assert_refused("$A bench attention --mask documents", 2, "--mask: documents needs their length");
     assert_refused("$A bench attention --mask documents=0", 2, "--mask: documents=0 is not a number from 1");
-    assert_refused("$A bench attention --mask causal,bool,causal", 2, "--mask: causal is there twice");
+    assert_refused("$A bench attention --mask causal,bool,causal", 2, "--mask: causal occurs twice");
     assert_refused("$A bench attention --modifier softcap", 2, "--modifier: softcap needs a value");
     assert_refused("$A bench attention --modifier softcap=0", 2, "--modifier: softcap=0: the value must not be 0");
     assert_refused("$A bench attention --modifier alibi=2", 2, "--modifier: alibi takes no value");
@@ -250,7 +250,7 @@ static void wrong_lists_are_refused(void **state)
     assert_refused("$A bench attention --modifier bias=1", 2, "--modifier: bias takes no value");
     assert_refused("$A bench attention --score dott", 2, "--score: there is no \"dott\"; did you mean \"dot\"?");
     assert_refused("$A bench attention --dropout 1", 2, "--dropout: \"1\" is not a number from 0 to 0.999");
-    assert_refused("$A bench attention --pass backward", 2, "--pass: \"backward\" is none of fwd|bwd");
+    assert_refused("$A bench attention --pass backward", 2, "--pass: \"backward\" is not one of fwd|bwd");
     assert_refused("$A bench attention --heads 3 --kv-heads 2", 2, "--kv-heads: 2 does not divide the 3 heads");
     assert_refused("$A bench attention --tq 4 --tk 8 --mask causal", 1,
                    "--align is not given, but \"causal\" depends on where the queries stand among the keys: top-left "
@@ -258,7 +258,7 @@ static void wrong_lists_are_refused(void **state)
     assert_refused("$A bench attention -d 7 --kdim 8", 1, "--kdim = 8 but --dim = 7: dot needs them equal\n");
     assert_refused("$A bench attention --score-dim 4", 1, "--score-dim is 4, but");
     assert_refused("$A bench attention --causal top-left --align bottom-right", 2, "--causal: align contradicts it");
-    assert_refused("$A bench attention --causal top-left --mask causal", 2, "--mask: causal is there twice");
+    assert_refused("$A bench attention --causal top-left --mask causal", 2, "--mask: causal occurs twice");
 }
 
 int main(void)

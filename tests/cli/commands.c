@@ -203,7 +203,7 @@ static void a_vocabulary_is_trained_and_cuts_texts(void **state)
     assert_int_equal(tool("printf 'low lower lowest\\nnew newer<sep>newest\\n' >in; "
                           "$A vocab -s 40 -c 1 --symbols '<sep>' --control '<pad>,<x>' -o v.spm in in"),
                      0);
-    assert_has(tool_err, "the vocabulary has 29 pieces, not 40: no two more are neighbors twice");
+    assert_has(tool_err, "the vocabulary has 29 pieces, not 40: no other two are neighbors twice");
     assert_int_equal(tool("echo 'lowest<sep>newest' | $A tokenize -m v.spm"), 0);
     assert_string_equal(tool_out, "\xE2\x96\x81lowest <sep> newest\n");
     assert_int_equal(tool("$A vocab -s 40 -c 1 --symbols '<sep>' --control '<pad>,<x>' -o - - in <in | cmp - v.spm"),

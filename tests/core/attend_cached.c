@@ -29,7 +29,7 @@ static void a_cache_is_not_joined_by_what_does_not_fit(void **state)
     att_var *three = input(t, q, ATT_DIMS(3, 1, DIM));
     assert_null(att_attend_cached(t, plan, three, three, three, cache, NULL));
     assert_int_equal(att_var_value(t, NULL, &none), ATT_ERR_SHAPE);
-    assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot have equally many of"));
+    assert_non_null(strstr(att_error(ctx), "q has 3 tokens, which 2 sequences cannot share equally"));
     att_tape_reset(t);
     att_var *two = input(t, q, ATT_DIMS(2, 1, DIM));
     assert_null(att_attend_cached(t, plan, two, two, NULL, cache, NULL));

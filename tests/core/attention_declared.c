@@ -38,7 +38,7 @@ static void masks_declare_tensors_of_any_kind_but_not_of_any_type(void **state)
         att_attention_spec s = plain();
         mask.param = &wrong[i];
         add_mask(&s, &mask);
-        refuses(ctx, &s, "parameter 0 of \"scattered\" is declared as none of a mask can be");
+        refuses(ctx, &s, "parameter 0 of \"scattered\" has a declaration that a mask cannot have");
     }
     mask.param = right;
     mask.n_params = COUNT(right);
@@ -63,14 +63,14 @@ static void scores_and_modifiers_declare_floats(void **state)
         att_modifier modifier = wave_modifier;
         modifier.param = of_modifier[i];
         add_modifier(&s, &modifier, 0);
-        refuses(ctx, &s, "parameter 0 of \"wave\" is declared as none of a modifier can be");
+        refuses(ctx, &s, "parameter 0 of \"wave\" has a declaration that a modifier cannot have");
     }
     for (int i = 0; i < COUNT(of_score); i++) {
         att_attention_spec s = plain();
         att_score score = bell_score;
         score.param = of_score[i];
         s.score = &score;
-        refuses(ctx, &s, "parameter 0 of \"bell\" is declared as none of a score can be");
+        refuses(ctx, &s, "parameter 0 of \"bell\" has a declaration that a score cannot have");
     }
     att_attention_spec s = plain();
     att_modifier modifier = wave_modifier; /* its derivative would need memory for all pairs */

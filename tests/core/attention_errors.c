@@ -311,7 +311,7 @@ static void mask_without_keep(operands *o, att_attention_spec *s)
 static const wrong wrongs[] = {
     {"q_offsets[0] = 1, expected 0", offsets_begin_late},
     {"q_offsets[2] = 4 but q.dim[0] = 5", offsets_end_early},
-    {"args.k_lengths is given beside args.q_offsets", lengths_beside_offsets},
+    {"args.k_lengths is given together with args.q_offsets", lengths_beside_offsets},
     {"args.n_sequences is -1", fewer_sequences_than_none},
     {"args.n_sequences is 0, but args.q_offsets is given and q is [5, ", sequences_are_not_counted},
     {"q is not set: it has no data and no dimensions", nothing_is_set},
@@ -326,7 +326,7 @@ static const wrong wrongs[] = {
     {"att_mask", stage_without_size},
     {"spec.align is not given, but \"window\"", window_without_alignment},
     {"args.n_params is 0, but the plan has 2: q_documents of \"document\", k_documents of \"document\"", no_documents},
-    {"the k_documents of \"document\" are not given, but the keys (9) are others than the queries (5)",
+    {"the k_documents of \"document\" are not given, but the number of keys (9) is not that of queries (5)",
      no_documents_of_keys},
     {"args.n_params is 2, but the plan has 0", documents_not_wanted},
     {"q_documents.dim[1] = 4 but q.dim[2] = 5", documents_are_too_few},

@@ -259,11 +259,11 @@ static void each_function_that_disagrees_is_named(void **state)
         {.sentence = "tile gives|query 3 and key 41, but formula", .term = twice_the_length},
         {.sentence = "tile_back gives|dquery[0], but derivatives", .tile_back = no_change},
         {.sentence = "tile_back gives|dkey[0], but derivatives", .tile_back = nothing_of_keys},
-        {.sentence = "tile_back, which writes over what it should add to|dquery_term[0]", .tile_back = over_queries},
-        {.sentence = "tile_back, which writes over what it should add to|dkey_term[0]", .tile_back = over_keys},
+        {.sentence = "tile_back, which overwrites, but should add|dquery_term[0]", .tile_back = over_queries},
+        {.sentence = "tile_back, which overwrites, but should add|dkey_term[0]", .tile_back = over_keys},
         {.sentence = "tile_back gives|nan for dquery[0]", .tile_back = spreads_nan},
         {.sentence = "term_back gives|by x[0], but differences of term", .term_back = half_of_slope},
-        {.sentence = "term_back, which writes over what it should add to|by x[0]", .term_back = over_row},
+        {.sentence = "term_back, which overwrites, but should add|by x[0]", .term_back = over_row},
     };
     att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(wrongs); i++) {

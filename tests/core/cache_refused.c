@@ -136,7 +136,8 @@ static void ragged_queries_that_do_not_fit_a_cache_are_named(void **state)
     a.n_sequences = 2;
     check_ok(t.ctx, att_forward(t.plan, &a));
     a.q_lengths = offsets;
-    check_refused(&t, att_forward(t.plan, &a), ATT_ERR_ARGUMENT, "args.q_lengths is given beside args.q_offsets");
+    check_refused(&t, att_forward(t.plan, &a), ATT_ERR_ARGUMENT,
+                  "args.q_lengths is given together with args.q_offsets");
     a.q_lengths = NULL;
     a.q = t.o.args.q;
     check_refused(&t, att_forward(t.plan, &a), ATT_ERR_SHAPE, "q [2, 4, 1, 8] has 4 dimensions but must have 3");
@@ -211,7 +212,7 @@ static void what_a_cache_cannot_stand_beside_is_named(void **state)
     static const char *const names[] = {"k", "v", "k_offsets", "k_lengths"};
     for (int i = 0; i < 4; i++) {
         char sentence[64];
-        snprintf(sentence, sizeof sentence, "args.%s is given beside args.cache", names[i]);
+        snprintf(sentence, sizeof sentence, "args.%s is given together with args.cache", names[i]);
         check_refused(&t, att_forward(t.plan, &a[i]), ATT_ERR_ARGUMENT, sentence);
     }
     att_attention_args fewer = t.args;

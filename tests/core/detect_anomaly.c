@@ -29,7 +29,7 @@ static void the_operation_that_made_the_first_is_named_with_its_scope(void **sta
     att_var *y = att_linear(t, numbers(t, 2e38f, x), p, b, ATT_ACTIVATION_IDENTITY, NULL);
     y = att_scope_end(t, inner, att_activate(t, y, ATT_ACTIVATION_TANH));
     assert_error(t, att_scope_end(t, outer, y), ATT_ERR_ARGUMENT,
-                 "model/layer.1: linear made inf of finite numbers: number 2 of its result, [2, 3]");
+                 "model/layer.1: linear made inf from finite numbers: number 2 of its result, [2, 3]");
     att_tape_reset(t); /* which forgets it */
     assert_non_null(att_linear(t, numbers(t, 1, x), p, NULL, ATT_ACTIVATION_IDENTITY, NULL));
     att_param_free(p), att_param_free(b);
@@ -72,8 +72,9 @@ static void a_backward_is_named_with_its_scope_and_leaves_gradients_as_they_were
     att_param *p = param(ctx, x, ATT_F32, ATT_DIMS(3));
     att_tape *t = anomaly_tape(ctx);
     assert_int_equal(att_tape_backward(t, steep(t, att_parameter(t, p)), NULL), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "first: scale, backward, made inf of finite numbers: number 0 of the gradient "
-                                        "of its input 0, [3]");
+    assert_string_equal(att_error(ctx),
+                        "first: scale, backward, made inf from finite numbers: number 0 of the gradient "
+                        "of its input 0, [3]");
     assert_null(att_param_grad(p)->data);
     att_tape_free(t);
     t = recording_tape(ctx); /* without the check */
@@ -94,8 +95,9 @@ static void a_gradient_of_a_parameter_is_looked_at_too(void **state)
     const att_tensor dy = view(slope, ATT_F32, ATT_DIMS(2, 1));
     att_var *y = att_linear(t, numbers(t, 1e20f, x), p, NULL, ATT_ACTIVATION_IDENTITY, NULL);
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "linear, backward, made inf of finite numbers: number 0 of the gradient of its "
-                                        "parameter 0, [1, 3]");
+    assert_string_equal(att_error(ctx),
+                        "linear, backward, made inf from finite numbers: number 0 of the gradient of its "
+                        "parameter 0, [1, 3]");
     att_param_free(p);
     att_tape_free(t);
     att_close(ctx);
@@ -117,7 +119,7 @@ static void what_is_computed_again_is_looked_at_by_its_own_operations(void **sta
     att_tape *t = anomaly_tape(ctx);
     att_var *v = numbers(t, 1e15f, x);
     assert_error(t, att_recompute(t, squares, NULL, 0, &v, 1), ATT_ERR_ARGUMENT,
-                 "inside: mul made inf of finite numbers: number 0 of its result, [2, 3]");
+                 "inside: mul made inf from finite numbers: number 0 of its result, [2, 3]");
     att_tape_reset(t);
     v = numbers(t, 1e9f, x); /* to 1e36, whose slope, 4e27, times 1e12 is beyond */
     att_var *y = att_scale(t, att_recompute(t, squares, NULL, 0, &v, 1), 1e-36f);
@@ -129,7 +131,7 @@ static void what_is_computed_again_is_looked_at_by_its_own_operations(void **sta
     v = numbers(t, 1e9f, x);
     y = att_recompute(t, squares, NULL, 0, &v, 1);
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_ERR_ARGUMENT);
-    check_message(ctx, "inside: mul, backward, made inf of finite numbers: number 1 of the gradient of its input 0");
+    check_message(ctx, "inside: mul, backward, made inf from finite numbers: number 1 of the gradient of its input 0");
     att_tape_free(t);
     att_close(ctx);
 }

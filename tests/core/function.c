@@ -139,7 +139,7 @@ static void an_anomaly_has_its_name(void **state)
     assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t),
                      ATT_OK);
     assert_error(t, product_of(t, input(t, a, SHAPE), input(t, b, SHAPE), (behavior){0}), ATT_ERR_ARGUMENT,
-                 "product made inf of finite numbers: number 2 of its result, [2, 3]");
+                 "product made inf from finite numbers: number 2 of its result, [2, 3]");
     att_tape_free(t);
     att_close(ctx);
 }
@@ -224,7 +224,7 @@ static void what_is_wrong_is_named(void **state)
         const char *begin; /* of the sentence */
     } wrong[] = {
         {{.half = true}, ATT_ERR_ARGUMENT, "product: backward gives "},
-        {{.overwrites = true}, ATT_ERR_ARGUMENT, "product: backward, which writes over what it should add to, gives "},
+        {{.overwrites = true}, ATT_ERR_ARGUMENT, "product: backward, which overwrites, but should add, gives "},
         {{.leaves_last = true}, ATT_ERR_ARGUMENT, "product: forward gives nan for y[5], then 0: it does not write it"},
         {{.counts_calls = true}, ATT_ERR_ARGUMENT, "product: forward gives "},
         {{.wrong_alone = true}, ATT_ERR_ARGUMENT, "product: backward gives 0 for dx[1][0] if only dx[1] is wanted"},

@@ -438,7 +438,7 @@ static void wrong_optimizers_are_named(void **state)
         att_optimizer_config c;
         const char *sentence;
     } wrong[] = {
-        {{.method = (att_optimizer_method)7}, "optimizer.method: 7 is none"},
+        {{.method = (att_optimizer_method)7}, "optimizer.method is 7, which is not an att_optimizer_method"},
         {{.beta1 = 1}, "optimizer.beta1 is 1, not from 0 to below 1"},
         {{.beta2 = -0.5}, "optimizer.beta2 is -0.5, not from 0 to below 1"},
         {{.eps = 1e-60}, "optimizer.eps is 1e-60, not from 1.17549e-38 to below 1"},
@@ -481,8 +481,8 @@ static void wrong_parameters_and_steps_are_named(void **state)
     refused(ctx, att_optimizer_add(o, p, NULL), ATT_ERR_ARGUMENT,
             "optimizer: parameter 1 is there already, as parameter 0");
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 1), NULL), ATT_ERR_ARGUMENT,
-            "step: none of 1 parameters has a gradient: att_tape_backward comes before, of what depends on one "
-            "that is not frozen");
+            "step: none of 1 parameters has a gradient: call att_tape_backward first, for a variable that depends on "
+            "one that is not frozen");
     set_gradient(ctx, p, x);
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = -1), NULL), ATT_ERR_ARGUMENT,
             "step: rate is -1, not a rate");
@@ -492,7 +492,7 @@ static void wrong_parameters_and_steps_are_named(void **state)
             "step: clip is -1, not a norm");
     *(int64_t *)att_optimizer_steps(o)->data = -3;
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 1), NULL), ATT_ERR_ARGUMENT,
-            "step: -3 were taken before");
+            "step: -3 steps were taken before");
     assert_true(x[0] == 1);
     att_optimizer_free(o);
     att_param_free(p);

@@ -344,7 +344,7 @@ static void wrong_calls_are_named(void **state)
             "backward: the tape does not record: att_tape_config.record is false");
     REFUSED(att_tape_backward(f->t, NULL, NULL), ATT_ERR_ARGUMENT, "backward: v is NULL, but no operation has failed");
     REFUSED(att_tape_backward(f->t, theirs, NULL), ATT_ERR_ARGUMENT,
-            "backward: the variable is none of this tape's since its last reset");
+            "backward: the variable does not belong to this tape, or was made before its last reset");
     REFUSED(att_tape_backward(f->t, f->y, &dv), ATT_ERR_SHAPE, "backward: dv is [3, 2] but the variable is [2, 3]");
     dv = view(f->x, ATT_BF16, ATT_DIMS(2, 3));
     assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_ERR_DTYPE);
@@ -354,18 +354,18 @@ static void wrong_calls_are_named(void **state)
     att_var *aside = att_retain_grad(f->t, att_add(f->t, f->y, f->y)); /* y does not depend on it */
     assert_int_equal(att_tape_backward(f->t, f->y, NULL), ATT_OK);
     REFUSED(att_var_grad(f->t, aside, &g), ATT_ERR_ARGUMENT,
-            "grad: what att_tape_backward was given does not depend on the variable");
+            "grad: the variable that att_tape_backward was given does not depend on this one");
     REFUSED(att_var_grad(f->t, f->y, &g), ATT_ERR_ARGUMENT,
-            "grad: the variable's was not kept: att_retain_grad comes before the backward");
+            "grad: that of the variable was not kept: call att_retain_grad before the backward");
     REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_ARGUMENT,
-            "backward: the tape has been through one; att_tape_reset comes between");
+            "backward: it has already run on this tape: call att_tape_reset first");
     assert_int_equal(att_var_grad(f->t, f->in, &g), ATT_OK);
     assert_true(((const float *)g.data)[5] == 2);
     att_add(f->t, f->y, input(f->t, f->x, ATT_DIMS(6)));
     REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_SHAPE, "add: a is [2, 3] but b is [6]");
     att_tape_reset(f->t);
     REFUSED(att_tape_backward(f->t, f->y, NULL), ATT_ERR_ARGUMENT,
-            "backward: the variable is none of this tape's since its last reset");
+            "backward: the variable does not belong to this tape, or was made before its last reset");
 #undef REFUSED
     att_tape_free(other);
     att_tape_free(plain);

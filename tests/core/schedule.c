@@ -60,7 +60,7 @@ static void wrong_schedules_are_named(void **state)
         {{.max_rate = NAN}, 1, "schedule.max_rate is nan, not a rate"},
         {{.max_rate = 1, .warmup = -1}, 1, "schedule.warmup is -1, less than 0"},
         {{.max_rate = 1}, -1, "step is -1, less than 0"},
-        {{.max_rate = 1, .kind = (att_schedule_kind)4}, 1, "schedule.kind: 4 is none"},
+        {{.max_rate = 1, .kind = (att_schedule_kind)4}, 1, "schedule.kind is 4, which is not an att_schedule_kind"},
         {{.max_rate = 1, .kind = ATT_SCHEDULE_COSINE, .warmup = 5, .steps = 5},
          1,
          "schedule.steps is 5, but must be more than schedule.warmup = 5"},

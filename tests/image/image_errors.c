@@ -269,14 +269,14 @@ static void check_claim(int file, const char *marker, size_t skipped, int size_b
 static void claimed_sizes_are_refused_before_memory_is_allocated(void **state)
 {
     (void)state;
-    check_claim(0, "\xff\xc0", 3, 2, "has 65500 x 65500 pixels, the most is 134217728 in all");
+    check_claim(0, "\xff\xc0", 3, 2, "has 65500 x 65500 pixels, the maximum is 134217728 in all");
     check_claim(1, "\xff\xc2", 3, 2, "has 65500 x 65500 pixels");
     size_t bytes; /* in a PNG file a checksum follows, so it is written */
     att_image wide = {1, 1 << 20, 1, calloc(1, 1 << 20)};
     att_image_bytes png;
     assert_int_equal(att_image_encode_png(ctx, &wide, &png), ATT_OK);
     check_refused(png.data, png.bytes, ATT_OPTIONS(att_image_options, .max_pixels = (1 << 20) - 1), ATT_ERR_UNSUPPORTED,
-                  "has 1048576 x 1 pixels, the most is 1048575 in all");
+                  "has 1048576 x 1 pixels, the maximum is 1048575 in all");
     att_image again;
     assert_int_equal(att_image_decode(ctx, "a", png.data, png.bytes, NULL, &again), ATT_OK);
     assert_int_equal(again.width, 1 << 20);
@@ -289,7 +289,7 @@ static void claimed_sizes_are_refused_before_memory_is_allocated(void **state)
     unsigned char *webp = golden_file(9, &bytes);
     if (webp)
         check_refused(webp, bytes, ATT_OPTIONS(att_image_options, .max_pixels = 100), ATT_ERR_UNSUPPORTED,
-                      "has 17 x 11 pixels, the most is 100 in all");
+                      "has 17 x 11 pixels, the maximum is 100 in all");
     free(webp);
 }
 

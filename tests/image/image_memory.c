@@ -53,7 +53,7 @@ static void png_files_whose_rows_need_more_are_refused_with_both_sizes(void **st
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         check_read("wide", png_zeros(kinds[i], SIDE, 1), SIDE,
-                   "MB of memory at once, the most is 2.6 MB, by the limit of 262144 pixels");
+                   "MB of memory at once, the maximum is 2.6 MB, by the limit of 262144 pixels");
 }
 
 /* The coefficients of a progressive file take six bytes a pixel where no channel is halved. */
@@ -65,7 +65,7 @@ static void coefficients_of_progressive_jpeg_files_count(void **state)
     unsigned char *frame = memmem(file.data, file.bytes, "\xff\xc2", 2);
     memcpy(frame + 5, "\x10\0\x10\0", 4); /* 4,096 x 4,096 */
     frame[11] = 0x11;                     /* of the first channel as of the others */
-    check_read("progressive", file, 1 << 24, "needs 151.0 MB of memory at once, the most is 101.7 MB");
+    check_read("progressive", file, 1 << 24, "needs 151.0 MB of memory at once, the maximum is 101.7 MB");
 }
 
 static void memory_of_webp_files_counts(void **state)
@@ -78,7 +78,7 @@ static void memory_of_webp_files_counts(void **state)
     att_image_free(ctx, &image);
     file.data = image_file(GOLDEN_IMAGES "lossless.webp", &file.bytes);
     memcpy(file.data + 21, "\xff\xcf\xff\3", 4); /* 4,096 x 4,096 */
-    check_read("lossless", file, 1 << 24, "needs 117.4 MB of memory at once, the most is 101.7 MB");
+    check_read("lossless", file, 1 << 24, "needs 117.4 MB of memory at once, the maximum is 101.7 MB");
 }
 
 /* Makes a PNG file of one pixel and a packed text of n line ends. */
@@ -178,9 +178,9 @@ static void a_pixel_cannot_be_the_sum_of_too_many(void **state)
     att_image tall = {LONG, 1, 1, calloc(LONG, 1)}, out;
     assert_non_null(tall.pixels);
     assert_int_equal(resize(ctx, &tall, 1, 1, &out), ATT_ERR_UNSUPPORTED);
-    check_message(ctx,
-                  "of 25165824 pixels on one side cannot be resized to 1: each would be a sum of 25165824, the most is "
-                  "16777216");
+    check_message(
+        ctx, "of 25165824 pixels on one side cannot be resized to 1: each would be a sum of 25165824, the maximum is "
+             "16777216");
     assert_null(out.pixels);
     free(tall.pixels);
 }

@@ -222,7 +222,7 @@ static void an_adapter_is_named_with_its_model(void **state)
     att_image_model *images;
     att_translator *translator;
     const test_folder f = folder_new();
-    static const char says[] = "is an adapter of org/base-7b, no model by itself: merge it into that first";
+    static const char says[] = "is an adapter of org/base-7b, not a model by itself: merge it into that first";
     folder_write(&f, "adapter_config.json", "{\"peft_type\": \"LORA\", \"base_model_name_or_path\": \"org/base-7b\"}");
     folder_write(&f, "adapter_model.safetensors", "");
     check_file_refused(ctx, att_sentence_open(ctx, f.path, NULL, &sentence), ATT_ERR_UNSUPPORTED, f.path, says);

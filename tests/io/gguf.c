@@ -170,7 +170,7 @@ static void what_is_wrong_is_said(void **state)
     name[6 + 4 + 16] = 3;
     name[5] = '0';
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_FORMAT);
-    check_message(ctx, "tensor \"w.Q4_0\" is there twice");
+    check_message(ctx, "tensor \"w.Q4_0\" occurs twice");
 }
 
 static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **state)

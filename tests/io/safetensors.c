@@ -280,7 +280,7 @@ static void a_header_of_too_many_values_is_refused_before_it_is_taken_in(void **
     const image f = build(header, 0);
     att_safetensors *file;
     assert_int_equal(att_safetensors_from_memory(ctx, "x", f.bytes, f.size, &file), ATT_ERR_UNSUPPORTED);
-    assert_string_equal(att_error(ctx), "x: the header has 2097154 values, the most is 2097152");
+    assert_string_equal(att_error(ctx), "x: the header has 2097154 values, the maximum is 2097152");
     free(f.bytes);
     free(header);
     att_close(ctx);

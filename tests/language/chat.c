@@ -414,7 +414,7 @@ static void unknown_templates_are_refused(void **state)
     check_refused(NULL, ATT_ERR_UNSUPPORTED,
                   "the model has no chat template, as models that were not trained for chat");
     check_refused("alpaca", ATT_ERR_ARGUMENT,
-                  "\"alpaca\" is not a chat template that attend knows; these are: chatml, ");
+                  "\"alpaca\" is not a chat template that attend knows; it knows: chatml, ");
     write_file("tokenizer_config.json", "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"" CHATML "\"}, 3]}");
     check_refused(NULL, ATT_ERR_UNSUPPORTED, "no chat template");
     write_file("tokenizer_config.json", "{\"chat_template\": 3}");

@@ -457,7 +457,7 @@ static void prompts_are_checked(void **state)
     assert_refused(&p, NULL, "offsets[0] is 1, not 0");
     p = PROMPTS("ab");
     p.ids[1] = 20;
-    assert_refused(&p, NULL, "ids[1] is 20, but the model's are 0 to 19");
+    assert_refused(&p, NULL, "ids[1] is 20, but the model has 0 to 19");
     p.ids[1] = -1;
     assert_refused(&p, NULL, "ids[1] is -1");
     p = PROMPTS("ab");
@@ -482,7 +482,7 @@ static void options_are_checked(void **state)
     att_language_model *other;
     assert_int_equal(att_language_model_open(ctx, model, NULL, &other), ATT_OK);
     assert_int_equal(att_language_state_new(other, 1, 0, &s), ATT_OK);
-    assert_refused(&p, OPTIONS(.state = s), "options.state is one of another model");
+    assert_refused(&p, OPTIONS(.state = s), "options.state belongs to another model");
     att_language_state_free(s);
     att_language_model_free(other);
     assert_int_equal(att_language_state_new(att_text_generator_model(g), 2, 0, &s), ATT_OK);

@@ -256,7 +256,7 @@ static void options_are_checked(void **state)
         const char *says;
     } wrong[] = {
         {"", NULL, "att_generation_add: the prompt has no tokens"},
-        {"z", NULL, "att_generation_add: the prompt: ids[0] is 25, but the model's are 0 to 19"},
+        {"z", NULL, "att_generation_add: the prompt: ids[0] is 25, but the model has 0 to 19"},
         {"t", OPTIONS(.max_tokens = -1), "att_generation_add: options.max_tokens is -1"},
         {"t", OPTIONS(.lookup = 65), "options.lookup is 65, not in [0, 64]"},
         {"t", OPTIONS(.n_stop = 1), "att_generation_add: options.stop is NULL"},

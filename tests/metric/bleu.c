@@ -314,7 +314,7 @@ static void wrong_arguments_are_named(void **state)
     check_message(ctx, "text is NULL, but bytes is 1");
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, "", (size_t)INT32_MAX + 1, NULL, NULL, 0, &c),
                      ATT_ERR_UNSUPPORTED);
-    check_message(ctx, "2147483648 bytes, the most is 2147483647");
+    check_message(ctx, "2147483648 bytes, the maximum is 2147483647");
     assert_true(c.tokens == 7);
     assert_int_equal(att_bleu_intervals(ctx, &c, 0, NULL, &i, &i), ATT_ERR_ARGUMENT);
     check_message(ctx, "n is 0");

@@ -139,7 +139,7 @@ static void what_cannot_be_read_is_an_error(void **state)
     folder_write(&f, "config.json", "{}");
     folder_write(&f, "adapter_config.json", "{\"base_model_name_or_path\": \"org/base-7b\"}");
     identify(f.path, ATT_ERR_UNSUPPORTED);
-    check_message(ctx, "is an adapter of org/base-7b, no model by itself");
+    check_message(ctx, "is an adapter of org/base-7b, not a model by itself");
     tiny_delete(&f, "adapter_config.json");
     snprintf(config, sizeof config, "{\"model_type\": \"%0200d\", \"architectures\": [\"%0150d\"]}", 0, 0);
     folder_write(&f, "config.json", config);

@@ -114,10 +114,11 @@ static void a_model_that_is_not_there_is_an_error_that_lists_those_that_are(void
     for (int i = 0; i < 3; i++) {
         assert_int_equal(att_model_find(names[i], &path), ATT_ERR_IO);
         assert_string_equal(path.text, "");
-        snprintf(expected, sizeof expected,
-                 "\"%s\" is neither a folder nor a model in %s, and none that comes with attend; there are: one, two, "
-                 "fashion-mnist, flickr8k-captions, tatoeba-de-en",
-                 names[i], f.path);
+        snprintf(
+            expected, sizeof expected,
+            "\"%s\" is neither a folder nor a model in %s, nor one that comes with attend; available are: one, two, "
+            "fashion-mnist, flickr8k-captions, tatoeba-de-en",
+            names[i], f.path);
         assert_string_equal(att_error(NULL), expected);
     }
     folder_remove(&f);

@@ -336,7 +336,7 @@ static void a_description_tells_layers_heads_and_shapes_before_the_pass(void **s
     assert_int_equal(att_trace_find(t, (att_trace_side)7, 0), -1);
     float x[MOST];
     assert_int_equal(att_trace_weights(t, 0, 0, 0, 1, x), ATT_ERR_ARGUMENT);
-    check_message(ctx, "att_trace_weights: the trace has no numbers, as options.describe_only was true");
+    check_message(ctx, "att_trace_weights: the trace has no numbers, because options.describe_only was true");
     assert_int_equal(att_trace_hidden(t, ATT_TRACE_SIDE_DECODER, -1, 0, 1, x), ATT_ERR_ARGUMENT);
     assert_int_equal(att_trace_output(t, -1, 0, 1, x), ATT_ERR_ARGUMENT);
     att_trace_free(t);
@@ -420,7 +420,7 @@ static void layers_that_are_left_out_have_no_rows_and_the_others_the_same(void *
     check_message(ctx, "att_trace_weights: layer 0 is not among options.layers");
     assert_int_equal(att_trace_rollout(some, x), ATT_ERR_ARGUMENT);
     assert_int_equal(att_trace_hidden(t, ATT_TRACE_SIDE_ENCODER, 1, 0, 1, x), ATT_ERR_ARGUMENT);
-    check_message(ctx, "the hidden states of layer 1 were not kept, as options.hidden was false");
+    check_message(ctx, "the hidden states of layer 1 were not kept, because options.hidden was false");
     need(att_trace_hidden(t, ATT_TRACE_SIDE_ENCODER, 2, 0, 1, x));
     att_trace_free(some);
     att_trace_free(t);

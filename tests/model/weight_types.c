@@ -158,7 +158,7 @@ static void another_number_is_no_type(void **state)
     const att_model_options o = {.size = sizeof o, .weights = (att_weight_type)9};
     assert_int_equal(att_language_model_open(ctx, folder.path, &o, &m), ATT_ERR_ARGUMENT);
     assert_null(m);
-    check_message(ctx, "weights is 9, no att_weight_type");
+    check_message(ctx, "weights is 9, which is not an att_weight_type");
     folder_remove(&folder);
 }
 

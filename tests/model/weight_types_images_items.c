@@ -290,7 +290,7 @@ static void another_number_is_no_type(void **state)
         const test_folder folder = folder_new();
         models[k].write(folder.path);
         assert_int_equal(run(k, folder.path, (att_weight_type)9, &r), ATT_ERR_ARGUMENT);
-        check_message(ctx, "weights is 9, no att_weight_type");
+        check_message(ctx, "weights is 9, which is not an att_weight_type");
         folder_remove(&folder);
     }
 }

@@ -224,7 +224,7 @@ static void bad_folders_give_a_sentence_that_names_file_and_setting(void **state
         {"vocab.json", "{\"a\": 0} x", ATT_ERR_FORMAT, "there is more after the tokens"},
         {"vocab.json", "{}", ATT_ERR_FORMAT, "vocab.json: the vocabulary is empty"},
         {"vocab.json", "{\"a\": 0, \"b\": 0}", ATT_ERR_FORMAT, "\"a\" and \"b\" have the same id 0"},
-        {"vocab.json", "{\"a\": 0, \"a\": 1}", ATT_ERR_FORMAT, "\"a\" is there twice"},
+        {"vocab.json", "{\"a\": 0, \"a\": 1}", ATT_ERR_FORMAT, "\"a\" occurs twice"},
         {"vocab.json", "{\"a\": -1}", ATT_ERR_FORMAT, "the id of token \"a\" is -1"},
         {"vocab.json", "{\"</s>\": 0, \"<unk>\": 1}", ATT_ERR_FORMAT,
          "the special token \"<pad>\" is not in vocab.json"},

@@ -42,7 +42,8 @@ static void what_is_no_file_or_too_large_is_refused_without_reading_it(void **st
     unlink(path);
     write_file("tokenizer.json", "{}");
     assert_int_equal(truncate(path, (off_t)1 << 40), 0);
-    expect_failure(&(bad_file){"2^40 bytes", ATT_ERR_UNSUPPORTED, {"has 1099511627776 bytes, the most is 67108864"}});
+    expect_failure(
+        &(bad_file){"2^40 bytes", ATT_ERR_UNSUPPORTED, {"has 1099511627776 bytes, the maximum is 67108864"}});
     remove_all();
 }
 
@@ -98,7 +99,7 @@ static const bad_file bad_tokenizers[] = {
     {WITH_VOCAB(""), ATT_ERR_FORMAT, {"vocabulary is empty"}},
     {WITH_VOCAB("\"a\":0"), ATT_ERR_FORMAT, {"unknown token", "\"[UNK]\""}},
     {WITH_VOCAB("\"a\":0,\"b\":0"), ATT_ERR_FORMAT, {"\"a\" and \"b\"", "same id 0"}},
-    {WITH_VOCAB("\"a\":0,\"a\":1"), ATT_ERR_FORMAT, {"\"a\" is there twice", "0 and 1"}},
+    {WITH_VOCAB("\"a\":0,\"a\":1"), ATT_ERR_FORMAT, {"\"a\" occurs twice", "0 and 1"}},
     {WITH_VOCAB("\"a\":-1"), ATT_ERR_FORMAT, {"\"a\"", "-1"}},
     {WITH_VOCAB("\"a\":1.5"), ATT_ERR_FORMAT, {"\"a\"", "1.5"}},
     {WITH_VOCAB("\"a\":99999999999999999999"), ATT_ERR_FORMAT, {"\"a\"", "99999999999999999999"}},
@@ -184,7 +185,7 @@ static void more_values_than_there_is_memory_for_are_refused(void **state)
     fprintf(f, "0]}");
     assert_int_equal(fclose(f), 0);
     expect_failure(
-        &(bad_file){"lists", ATT_ERR_UNSUPPORTED, {"tokenizer.json: has 2097158 values, the most is 2097152"}});
+        &(bad_file){"lists", ATT_ERR_UNSUPPORTED, {"tokenizer.json: has 2097158 values, the maximum is 2097152"}});
 }
 
 static void two_files_that_contradict_each_other_give_a_sentence(void **state)
@@ -286,7 +287,7 @@ static void a_bad_older_layout_gives_a_sentence(void **state)
         {SMALL_VOCAB_TXT, NULL, NULL, ATT_ERR_IO, {"tokenizer_config.json"}},
         {SMALL_VOCAB_TXT, "[]", NULL, ATT_ERR_FORMAT, {"tokenizer_config.json", "object"}},
         {SMALL_VOCAB_TXT, "{}", "{", ATT_ERR_FORMAT, {"special_tokens_map.json"}},
-        {SMALL_VOCAB_TXT "a\na\n", "{}", NULL, ATT_ERR_FORMAT, {"vocab.txt", "\"a\" is there twice", "10 and 11"}},
+        {SMALL_VOCAB_TXT "a\na\n", "{}", NULL, ATT_ERR_FORMAT, {"vocab.txt", "\"a\" occurs twice", "10 and 11"}},
         {SMALL_VOCAB_TXT "\na\n", "{}", NULL, ATT_ERR_FORMAT, {"vocab.txt", "line 11 is empty"}},
         {SMALL_VOCAB_TXT "\xFF\n", "{}", NULL, ATT_ERR_FORMAT, {"vocab.txt", "line 11", "UTF-8"}},
         {"[UNK]\n", "{}", NULL, ATT_ERR_FORMAT, {"tokenizer_config.json", "\"[CLS]\"", "vocab.txt"}},

@@ -79,7 +79,7 @@ static int set_choice(const cli_option *o, const char *source, const char *given
         n++;
     }
     cli_hint hint;
-    return cli_misuse("%s: \"%s\" is none of %s%s", source, given, o->value,
+    return cli_misuse("%s: \"%s\" is not one of %s%s", source, given, o->value,
                       cli_did_you_mean(&hint, "", given, (const char *const *)list, n, ""));
 }
 

@@ -186,7 +186,7 @@ static int parse_mask(attention_case *c, const char *name, const char *value)
             continue;
         for (int m = 0; masks[i].mask && m < c->spec.n_stages; m++)
             if (c->stage[m].mask == *masks[i].mask)
-                return cli_misuse("%smask: %s is there twice", c->where, name);
+                return cli_misuse("%smask: %s occurs twice", c->where, name);
         const int code = masks[i].mask ? new_stage(c, "mask", (att_stage){.mask = *masks[i].mask}) : CLI_DONE;
         return code ? code : masks[i].parse(c, value);
     }

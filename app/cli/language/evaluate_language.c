@@ -101,7 +101,7 @@ static int evaluate(const cli_language *m, const char *path)
                                        ATT_OPTIONS(att_tokenize_options, .offsets = true, .split_special = true),
                                        &tokens));
     if (!code && tokens.count < 2)
-        code = cli_fail("%s: the text is one token, and there is none to predict", name);
+        code = cli_fail("%s: the text has only one token, so there is nothing to predict", name);
     const double begin = cli_seconds();
     if (!code)
         code = measure(m, &tokens, &p);

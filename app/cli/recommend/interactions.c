@@ -83,7 +83,7 @@ static int check_other_split(const cli_interactions_options *o)
         return cli_misuse("--%s-share %g is for --split time, but here the split is %s", valid ? "valid" : "test",
                           valid ? o->valid_share : o->test_share, split);
     if (o->split == ATT_HOLDOUT_NONE && o->min_actions)
-        return cli_misuse("--min-actions %lld is for a split that holds out actions, but here it is none",
+        return cli_misuse("--min-actions %lld is for a split that holds out actions, but here the split is none",
                           (long long)o->min_actions);
     if (o->split == ATT_HOLDOUT_LEAVE_ONE_OUT && o->min_actions < 3)
         return cli_misuse("--min-actions %lld is less than 3: of a user's actions one is for validation, one for the "

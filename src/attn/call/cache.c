@@ -162,8 +162,7 @@ static att_status refuse_prepared(const att_plan *p)
 {
     return att_fail(
         p->ctx, ATT_ERR_UNSUPPORTED,
-        "\"%s\" prepares keys anew in each call, so a cache, which has them as they were appended, does not "
-        "serve it",
+        "\"%s\" prepares keys anew in each call, so it cannot use a cache, which has keys as they were appended",
         p->score.name);
 }
 
@@ -345,8 +344,8 @@ att_status att_cache_check(att_call *call)
         {"k", att_given(&a->k)}, {"v", att_given(&a->v)}, {"k_offsets", a->k_offsets}, {"k_lengths", a->k_lengths}};
     for (int i = 0; i < 4; i++)
         if (beside[i].given)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.cache, which %s", beside[i].name,
-                            i < 2 ? "has keys and values" : "states the lengths");
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given together with args.cache, which %s",
+                            beside[i].name, i < 2 ? "has keys and values" : "states the lengths");
     if (a->q_offsets && a->n_sequences != c->sequences)
         return att_fail(ctx, ATT_ERR_SHAPE, "args.n_sequences is %lld, but args.cache has %lld sequences",
                         (long long)a->n_sequences, (long long)c->sequences);

@@ -141,7 +141,7 @@ static att_status check_sequences(att_call *c)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "args.n_sequences is 0, but args.q_offsets is given and q is %s",
                         att_shape_of(&a->q).text);
     if (a->q_lengths || a->k_lengths)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.q_offsets, which state the lengths",
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given together with args.q_offsets, which state the lengths",
                         a->q_lengths ? "q_lengths" : "k_lengths");
     const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
     const att_status e =

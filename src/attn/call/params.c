@@ -119,7 +119,7 @@ static att_status set_default(att_call *c, int i)
         return ATT_OK;
     if (!c->ragged ? c->max_tq != c->max_tk : a->cache || (a->k_offsets && a->k_offsets != a->q_offsets))
         return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
-                        "the %s of \"%s\" are not given, but the keys (%lld) are others than the queries (%lld)",
+                        "the %s of \"%s\" are not given, but the number of keys (%lld) is not that of queries (%lld)",
                         param->shape->name, param->stage_name, (long long)c->max_tk, (long long)c->max_tq);
     c->param[i] = c->param[i - 1];
     return ATT_OK;

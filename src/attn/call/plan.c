@@ -140,8 +140,8 @@ static att_status add_params(att_plan *p, const att_stage *stage, int n, const c
     for (int i = 0; i < count; i++) {
         const bool used = stage || p->transforms || !att_transform_uses_param(p, i);
         if (!may_declare(stage, i, shape))
-            return att_fail(p->ctx, ATT_ERR_ARGUMENT, "parameter %d of \"%s\" is declared as none of a %s can be", i,
-                            name,
+            return att_fail(p->ctx, ATT_ERR_ARGUMENT, "parameter %d of \"%s\" has a declaration that a %s cannot have",
+                            i, name,
                             !stage        ? "score"
                             : stage->mask ? "mask"
                                           : "modifier");
@@ -188,7 +188,7 @@ static att_status add_modifier(att_plan *p, const stage_list *list, int i)
     if ((m->flags & ATT_STAGE_SINK) && (m->n_params != 1 || p->modifiers.sink >= 0))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         p->modifiers.sink >= 0 ? "%s has two sinks, and [%d] is the second"
-                                               : "%s[%d].modifier is a sink, but has not one parameter",
+                                               : "%s[%d].modifier is a sink, but does not have exactly one parameter",
                         list->name, i);
     *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->params.n, list->before + i};
     e = check_stage(p, list, i, m->flags, m->n_params ? NULL : m->check);

@@ -94,7 +94,7 @@ static void read_merge(att_settings *s, att_pipeline *t, const json_t *item, att
     b->merge[b->count] = m;
     att_hash_slot *slot = find_slot(b, m.left, m.right);
     if (!slot)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d merges collide, as if made for it", ATT_MAX_PROBES);
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d merges collide, as if on purpose", ATT_MAX_PROBES);
     else if (slot->item == ATT_NO_ITEM)
         att_hash_insert(&b->pairs, slot, hash_of(m.left, m.right), (int32_t)b->count);
     else

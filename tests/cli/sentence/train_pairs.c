@@ -192,7 +192,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
         {"printf 'text\\tlabel\\na\\t1\\nb\\t0\\n'", "", 1,
          "odd.tsv: line 1: the heading names one column of texts, but a pair has two"},
         {"printf 'a\\tb\\n'", "--loss mrn", 2,
-         "--loss: \"mrn\" is none of mnr|multiple-negatives-ranking|triplet|softmax"},
+         "--loss: \"mrn\" is not one of mnr|multiple-negatives-ranking|triplet|softmax"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[512];

@@ -157,7 +157,8 @@ static void stored_options_that_are_damaged_are_refused(void **state)
         {"sed -i 's/\"20\"/\"many\"/' bad/training.json",
          "--warmup in bad/training.json: \"many\" is not a number from 0 to 1073741824"},
         {"sed -i 's/\"20\"/[]/' bad/training.json", "bad/training.json: \"warmup\" is not a text"},
-        {"sed -i 's/constant/konstant/' bad/training.json", "--schedule in bad/training.json: \"konstant\" is none of"},
+        {"sed -i 's/constant/konstant/' bad/training.json",
+         "--schedule in bad/training.json: \"konstant\" is not one of"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[256];

@@ -86,7 +86,7 @@ static void bad_files_are_refused(void **state)
     assert_refused("$A bleu h .", 1, ".: is a folder");
     assert_refused("$A bleu h", 2, "TRANSLATION REFERENCE... is needed");
     assert_refused("$A bleu - -", 2, "standard input can be one file only");
-    assert_refused("$A bleu --tokenize 13 h r", 2, "\"13\" is none of 13a|char|none; did you mean \"13a\"?");
+    assert_refused("$A bleu --tokenize 13 h r", 2, "\"13\" is not one of 13a|char|none; did you mean \"13a\"?");
     assert_refused("$A bleu h h >/dev/full", 1, "standard output: No space left");
 }
 
