@@ -1,4 +1,4 @@
-/* attend attention: what a model attends to, over a text, an image or a history. */
+/* attend attention: shows the attention of a model over a text, an image or a history. */
 #include "cli/attention/kinds.h"
 #include "cli/attention/views.h"
 #include "cli/draw/picture.h"
@@ -39,11 +39,11 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What is shown, by the option that asks for it: the first row whose option is given */
+/* The views, by the option that requests each: the first row whose option is given is shown. */
 typedef struct view {
     const char *option;
     bool given;
-    bool side, layer, head, from, picture; /* which options it goes with */
+    bool side, layer, head, from, picture; /* options that can be combined with it */
     int (*show)(attended *a);
 } view;
 

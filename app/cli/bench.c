@@ -1,4 +1,4 @@
-/* attend bench: how fast this machine computes what models are made of. */
+/* attend bench: measures how fast this machine computes the operations of models. */
 #include "cli/bench/bench.h"
 
 static const cli_command *const commands[] = {&bench_attention, &bench_bandwidth, &bench_gemm, &bench_peak, NULL};

@@ -46,7 +46,7 @@ typedef struct corpus {
     size_t room; /* of count and length */
 } corpus;
 
-/* Counts how many words a line has. */
+/* Counts the words of a line. */
 static int count_own(const corpus *c, const char *text, size_t bytes, int64_t *length)
 {
     att_bleu_counts own;
@@ -76,7 +76,8 @@ static int score_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
     return code;
 }
 
-/* Some file has ended before file `more`: reads on to report how many lines each has. */
+/* Reports that files have different numbers of lines. File `ended` has ended before file `more`, which is read to its
+ * end to count its lines. */
 static int unequal(corpus *c, int ended, int more)
 {
     bool there = true;
@@ -145,7 +146,7 @@ typedef struct result {
     double length; /* the mean */
     att_bleu_counts sum;
     att_bleu_info score;
-    bool sampled; /* a line alone is always the same */
+    bool sampled; /* samples of a single line are all the same */
     att_interval bleu, chrf;
 } result;
 

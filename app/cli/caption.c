@@ -61,7 +61,7 @@ static void print_lines(const cli_captioner *m, const char *path, const att_imag
     }
 }
 
-/* For people */
+/* Prints the captions of an image for people. */
 static void print_terminal(const cli_captioner *m, const char *path, const att_image_caption *c)
 {
     (void)m;

@@ -51,8 +51,8 @@ static void show_prompt(const line_reader *r)
     }
 }
 
-/* Like read; a signal that arrives just before it would wait for the next line, so cli_signal is read again and
- * again. */
+/* Reads like read(). A signal that arrives just before read() would have no effect until the next line, so cli_signal
+ * is checked repeatedly. */
 static ssize_t read_unless_signaled(char *to, size_t bytes)
 {
     enum { MILLISECONDS = 100 };
@@ -239,7 +239,7 @@ static int help(cli_conversation *c, const char *argument)
     return CLI_DONE;
 }
 
-/* A line "/word" or "/word argument" is a command; "/etc/passwd" is none. */
+/* Returns whether a line is a command: "/word" or "/word argument". "/etc/passwd" is not one. */
 static bool is_command(const char *line, size_t bytes)
 {
     size_t n = 1;
@@ -271,7 +271,8 @@ static int run_command(cli_conversation *c, const char *line, size_t bytes, bool
     return code;
 }
 
-/* Answers line by line. What fails in one does not end the chat, but without a terminal it is the exit code. */
+/* Answers line by line. An error in one answer does not end the chat, but without a terminal it becomes the exit
+ * code. */
 static int chat(cli_conversation *c, line_reader *in, const att_sampling *sampling)
 {
     int code = CLI_DONE, failed = CLI_DONE;

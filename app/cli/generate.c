@@ -147,7 +147,7 @@ static void write_json(const cli_language *m, const prompts *p, int64_t i, const
     cli_json_close(&j);
 }
 
-/* With --lines a text is a line, whatever is in it. */
+/* Writes a text. With --lines it becomes one line, even if it has line ends. */
 static void write_text(const att_generated *g)
 {
     for (size_t i = 0; i < g->text.bytes; i++) {

@@ -1,4 +1,4 @@
-/* attend help: what the tool can do, from the tables of all commands. */
+/* attend help: lists and describes the commands, from their tables. */
 #include "cli/base/command.h"
 
 #include <string.h>

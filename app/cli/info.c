@@ -30,9 +30,9 @@ static const cli_option options[] = {
 };
 
 static cli_json out = {.first = "\n  ", .between = ",\n  ", .last = "\n"};
-static const char *key; /* of the value that comes next; NULL: it is of a list */
+static const char *key; /* key of the next value; NULL: the value belongs to a list */
 
-/* Begins a line, with what its value or list is. */
+/* Begins a line with the name of its value or list. */
 static void begin(const char *key_of, const char *title)
 {
     static bool more;
@@ -192,7 +192,7 @@ static void print_weights(const att_model_weights *w)
     print_value(whole ? "int8 in blocks of 32, summed in f32" : "f32");
 }
 
-/* Prints where the weights of a model are in memory when it is ready to compute. */
+/* Prints the memory of the weights of a model that is ready to compute. */
 static void print_memory(const att_model_weights *w)
 {
     const struct {
@@ -226,11 +226,11 @@ static void print_parameter(const char *name, const att_tensor *v, int width)
             cli_json_integer(&out, NULL, v->dim[d]);
         else
             printf("%s%lld", d ? " x " : " ", (long long)v->dim[d]);
-    end_list(); /* the shape, and what has it */
+    end_list(); /* the shape, and the parameter */
     end_list();
 }
 
-/* Their number, and a line for each */
+/* Prints the number of parameters, and a line for each. */
 static void print_parameters(const att_nn_params *p)
 {
     const char *name;
@@ -418,7 +418,7 @@ static void show_captioner(const cli_model *base)
     print_facts(facts, sizeof facts / sizeof *facts);
 }
 
-/* Prints what opening the model reported. */
+/* Prints the notes that opening the model made. */
 static void print_notes(void)
 {
     for (int i = 0; cli_kept_note(i); i++) {
@@ -434,7 +434,7 @@ static void print_notes(void)
         end_list();
 }
 
-/* What is shown of the models of each subject besides its identity and weights */
+/* The details of the models of each subject, besides identity and weights. */
 static const struct {
     const cli_model_kind *kind;
     void (*show)(const cli_model *m);
@@ -485,7 +485,7 @@ static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
     return CLI_DONE;
 }
 
-/* Prints a model that no subject has, as that of another program. */
+/* Refuses a model that no subject recognizes, such as one of another program. */
 static int refuse_unknown(const char *name, const char *folder)
 {
     att_ctx *ctx;

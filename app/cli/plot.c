@@ -49,7 +49,7 @@ typedef struct plot {
     int logs, fields;
     log_lines lines[MAX_LOGS];
     const char *field[MAX_FIELDS];
-    char *field_text;     /* what --y gives, cut at its commas */
+    char *field_text;     /* the value of --y, split at its commas */
     series *series;       /* [logs, fields] */
     char *seen[MAX_SEEN]; /* names of numbers in the logs, for error messages */
     int n_seen;
@@ -142,7 +142,8 @@ static int add_object(plot *p, int log, int64_t line, json_t *object)
     return code;
 }
 
-/* Lines that are not objects are only counted: a disk was full, or a process was killed in the middle of a line. */
+/* Adds a block of lines. Lines that are not objects are only counted, because they occur if a disk was full or a
+ * process was killed in the middle of a line. */
 static int add_block(plot *p, int log, const cli_lines *in)
 {
     log_lines *lines = &p->lines[log];
@@ -211,7 +212,7 @@ static int read_log(plot *p, int log)
     return code;
 }
 
-/* Reports what there is instead. */
+/* Reports that there is nothing to draw, and the names that exist. */
 static int nothing_to_draw(const plot *p)
 {
     char names[512] = "none";
@@ -235,7 +236,7 @@ static bool occurs(const plot *p, int field)
     return false;
 }
 
-/* Returns what is measured: "loss" of "valid_loss". Numbers of one quantity share a panel. */
+/* Returns the measured quantity: "loss" for "valid_loss". Numbers of one quantity share a panel. */
 static const char *quantity(const char *field)
 {
     const char *last = strrchr(field, '_');
@@ -276,8 +277,8 @@ static const char *log_name(const plot *p, int log, int *length)
 
 enum { NAME_BYTES = 256 };
 
-/* Curve `number` of a log's field, which is called by what tells it from the other curves of its panel: the log, the
- * field or both. */
+/* Makes curve `number` of a log's field. Its name is the part that distinguishes it from the other curves of its panel:
+ * the log, the field or both. */
 static chart_curve make_curve(const plot *p, int log, int field, int number, int fields, char *name)
 {
     const series *s = &p->series[log * p->fields + field];
@@ -293,7 +294,7 @@ static chart_curve make_curve(const plot *p, int log, int field, int number, int
     return (chart_curve){name, s->point, s->n, p->logs == 1 ? field : log, p->logs == 1 ? 0 : number};
 }
 
-/* Makes the curves of all fields of the quantity `name`: curve [logs * fields] and their names. Returns how many. */
+/* Makes the curves of all fields of the quantity `name`: curve [logs * fields], with names. Returns their number. */
 static int make_curves(const plot *p, const char *name, chart_curve *curve, char (*names)[NAME_BYTES])
 {
     int fields = 0, number = 0, used = 0;
@@ -313,7 +314,7 @@ static int make_curves(const plot *p, const char *name, chart_curve *curve, char
     return used;
 }
 
-/* Panels [fields] of the quantities that occur, in the order of their first fields; returns how many. */
+/* Makes panels [fields] of the quantities that occur, in the order of their first fields. Returns their number. */
 static int make_panels(const plot *p, chart_panel *panel, chart_curve *curve, char (*names)[NAME_BYTES])
 {
     int n = 0;

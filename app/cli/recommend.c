@@ -80,7 +80,7 @@ typedef struct work {
     /* A block of histories: */
     cli_histories h;
     const char *name[BLOCK]; /* users, or the texts of histories */
-    json_t *missing[BLOCK];  /* with --json: unknown ids of each */
+    json_t *missing[BLOCK];  /* with --json: unknown ids of each history */
     /* Counts over all blocks: */
     cli_unknown unknown;
     int64_t done, total, popular; /* histories; of all, 0: unknown; by popularity */
@@ -103,7 +103,7 @@ static int add_listed(id_list *l, const cli_recommender *m, const char *id, cli_
     return CLI_DONE;
 }
 
-/* Is the line text? `source` names where it is from. */
+/* Checks that the line is text. source: its file, for messages. */
 static int check_line(const char *source, int64_t number, const char *line, size_t bytes)
 {
     if (strlen(line) == bytes && att_utf8_valid(line, bytes))
@@ -139,7 +139,7 @@ static int read_list(id_list *l, const cli_recommender *m, const char *option, c
 
 /* ---- Printing ------------------------------------------------------------------- */
 
-/* Control characters, such as tabs and line ends, are spaces. */
+/* Writes a field. Control characters, such as tabs and line ends, become spaces. */
 static void put_field(FILE *f, const char *text)
 {
     while (*text) {
@@ -173,7 +173,7 @@ static void print_json(const work *w, const char *key, const char *name, const a
     cli_json_close(&j);
 }
 
-/* Digits of scores after the point; scores by popularity are counts. */
+/* Returns the number of digits of scores after the point. Scores by popularity are counts. */
 static int digits(const att_recommendation *r, int64_t row) { return r->by_popular && r->by_popular[row] ? 0 : 4; }
 
 /* Prints a line, which can be cut at its tabs: the name, then id and score of each item. */
@@ -188,7 +188,7 @@ static void print_line(const work *w, const char *name, const att_recommendation
     putc('\n', w->out.file);
 }
 
-/* For people: a line for each item. */
+/* Prints a block for people: a line for each item. */
 static void print_block(const work *w, const char *name, const att_recommendation *r, int64_t row)
 {
     FILE *f = w->out.file;
@@ -216,7 +216,7 @@ static void print_row(const work *w, const char *name, const att_recommendation 
 
 /* ---- Histories ------------------------------------------------------------------ */
 
-/* Draws the attention of history `row` of the block; a label is the id, or the text where there is one. */
+/* Draws the attention of history `row` of the block. A label is the text of an item, or its id if it has none. */
 static int draw(const work *w, int64_t row, const att_recommendation *r)
 {
     const int32_t *items = w->h.items + w->h.offsets[row];
@@ -266,7 +266,7 @@ static int recommend(work *w)
     return code ? code : cli_output_flush(&w->out);
 }
 
-/* Ids that are unknown from now on are of the next history of the block. */
+/* Begins the unknown ids of the next history of the block. */
 static int begin_unknown(work *w)
 {
     w->unknown.array = w->missing[w->h.n] = json ? json_array() : NULL;
@@ -306,7 +306,7 @@ static int add_user(work *w, int64_t user)
     return code;
 }
 
-/* ---- What is asked for ---------------------------------------------------------- */
+/* ---- What is requested ---------------------------------------------------------- */
 
 static int of_users(work *w)
 {
@@ -331,7 +331,7 @@ static int of_histories(work *w)
     return code || w->h.n == 0 ? code : recommend(w);
 }
 
-/* Recommends for lines of standard input; a line's lists come as soon as no further line waits. */
+/* Recommends for lines of standard input. The lists of a line are printed as soon as no further line waits. */
 static int of_lines(work *w)
 {
     cli_lines in;
@@ -362,7 +362,7 @@ static void note_untrained(const work *w, int32_t item)
     att_recommender_info info = {.size = sizeof info};
     att_recommendation r;
     if (att_recommender_describe(w->m.model, &info) || info.content_width > 0 ||
-        att_recommend(w->m.model, 1, &item, none, one, &r)) /* it fails where the model has no counts */
+        att_recommend(w->m.model, 1, &item, none, one, &r)) /* it fails if the model has no counts */
         return;
     if (r.by_popular[0] && r.scores[0] == 0)
         cli_note("%s had no action in training: unless it had a text, its vector and neighbors are random",
@@ -389,7 +389,7 @@ static int of_similar(work *w)
     return code;
 }
 
-/* Reports how many rows of vectors [rows, columns] are zeros: of items without text and action, which have none. */
+/* Reports how many rows of vectors [rows, columns] are zeros: those of items without text and action. */
 static void note_without(const float *vectors, int64_t rows, int64_t columns)
 {
     int64_t n = 0;
@@ -459,7 +459,7 @@ static int check_options(void)
     return CLI_DONE;
 }
 
-/* Is one of the unknown ids perhaps several? */
+/* Returns whether an unknown id has spaces, so that it may be several ids. */
 static bool has_spaces(const cli_unknown *u)
 {
     for (int i = 0; i < u->n; i++)
@@ -505,7 +505,7 @@ static int check_texts(const work *w)
                     texts_path, w->m.base.name, w->texts.id[0], w->m.items[0]);
 }
 
-/* Opens the log as the training of the model did, where nothing else is typed. */
+/* Opens the log as the training of the model did, unless options state otherwise. */
 static int open_log(work *w)
 {
     static json_t *training; /* options point into it */

@@ -76,7 +76,8 @@ static void print(const att_tokenizer *t, const att_tokens *tokens)
     putchar('\n');
 }
 
-/* Reads the ids of a line, "[0, 4]" or "0 4", into ids [bytes / 2 + 1]; their number, or -1: it has something else. */
+/* Reads the ids of a line, "[0, 4]" or "0 4", into ids [bytes / 2 + 1]. Returns their number; -1: the line has
+ * something else. */
 static int64_t read_ids(const char *text, size_t bytes, int32_t *ids)
 {
     static const char between[] = " \t[],";
@@ -90,7 +91,7 @@ static int64_t read_ids(const char *text, size_t bytes, int32_t *ids)
         const long id = strtol(text, &after, 10);
         if (after == text || after > end || (after < end && (!*after || !strchr(between, *after))))
             return -1;
-        ids[n++] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id; /* which no token has */
+        ids[n++] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id; /* -1, which no token has */
     }
 }
 
@@ -146,7 +147,7 @@ static int run(int n, char **arguments)
         return cli_misuse("--decode makes texts of ids, so --offsets, --no-special, --no-truncate and --target have no "
                           "effect");
     int code = cli_lines_open(&j.in, n, arguments);
-    j.in.any_bytes = true; /* which byte-level tokenizers have tokens for */
+    j.in.any_bytes = true; /* byte-level tokenizers have tokens for all bytes */
     if (!code)
         code = cli_tokenizer_open(&j.m, model_name);
     if (!code)

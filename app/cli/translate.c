@@ -59,7 +59,7 @@ static const cli_option options[] = {
 /* Writes a translation as one line, whatever is in it. */
 static void write_line(FILE *f, const att_translation *t)
 {
-    const bool nothing = t->tokens.count == 0 && t->score == 0; /* of an empty line, or not found */
+    const bool nothing = t->tokens.count == 0 && t->score == 0; /* of an empty line, or no translation was found */
     if (scores && !nothing)
         fprintf(f, "%.4f\t", (double)t->score);
     for (size_t i = 0; i < t->text.bytes; i++)
@@ -106,7 +106,7 @@ static int write_block(FILE *f, const cli_translator *m, const cli_lines *in, co
 
 /* ---- the work */
 
-/* What a block is translated with, and what becomes known of its lines. */
+/* The options and results of a block of lines. */
 typedef struct block {
     cli_share progress;
     att_translation *translations; /* [BLOCK, n_best] */

@@ -76,7 +76,7 @@ static int read_lines(const att_ctx *ctx, att_vocab *v, cli_lines *in)
     return code;
 }
 
-/* Options by which no character is too rare; it may be so for both. */
+/* Returns the options with which no character is too rare. */
 static const char *how_to_include_all(void)
 {
     if (min_count == 1)
@@ -84,7 +84,7 @@ static const char *how_to_include_all(void)
     return coverage < 1 ? "; --character-coverage 1 --min-count 1 takes all" : "; --min-count 1 takes all";
 }
 
-/* Reports what the vocabulary lacks. */
+/* Reports the characters that the vocabulary lacks. */
 static void report_missing(const att_vocab_result *r)
 {
     cli_unknown left_out = {0};

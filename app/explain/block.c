@@ -172,8 +172,8 @@ static void norm(page *p, block_chapter *l, const att_tensor *R)
         page_agree(p, (text){"y and att_nn_norm_apply", "yとatt_nn_norm_apply"}, y, Y.data, n * d);
 }
 
-/* Applies the feed-forward network and attention to the query's row alone: are the results the same as with all
- * words?. */
+/* Applies the feed-forward network and attention to only the query's row, and compares the results with those for all
+ * words. */
 static void one_row_alone(page *p, block_chapter *l, const att_tensor *Y)
 {
     att_tape *t = l->tape;
@@ -289,7 +289,8 @@ static void whole_layer(page *p, block_chapter *l)
 
 enum { ALONE, RESIDUAL, WHOLE, KINDS };
 
-/* Returns how much the words differ: the norm of their differences from the mean word, by the norm of all. */
+/* Returns a measure of how much the words differ: the norm of their differences from the mean word, divided by the norm
+ * of all. */
 static double spread(const float *x, int64_t n, int64_t d)
 {
     double apart = 0, all = 0;
@@ -314,7 +315,7 @@ static att_var *next(att_tape *t, const att_nn_encoder_layer *layer, att_var *x,
     return kind == RESIDUAL ? att_add(t, x, a) : a;
 }
 
-/* "0.4321", or what is left of it. */
+/* Writes the measure, such as "0.4321". */
 static void put_spread(char text[16], double v)
 {
     if (isnan(v))

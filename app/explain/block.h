@@ -1,4 +1,4 @@
-/* The parts of the chapter block, and what they share. */
+/* The parts of the chapter block, and declarations that they share. */
 #ifndef EXPLAIN_BLOCK_H
 #define EXPLAIN_BLOCK_H
 
@@ -12,7 +12,7 @@ typedef struct block_sizes {
 int64_t block_attention_parameters(const block_sizes *s);
 int64_t block_feed_forward_parameters(const block_sizes *s);
 int64_t block_norm_parameters(const block_sizes *s);
-int64_t block_encoder_parameters(const block_sizes *s); /* of one layer */
+int64_t block_encoder_parameters(const block_sizes *s); /* Returns the number of parameters of one layer. */
 int64_t block_decoder_parameters(const block_sizes *s);
 
 /* "1,048,576" */

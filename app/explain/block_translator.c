@@ -1,4 +1,5 @@
-/* The shipped translator, layer by layer on its own weights: sizes, sublayers, what each part is worth, projection. */
+/* The shipped translator, layer by layer with its own weights: sizes, sublayers, the effect of each part,
+ * projection. */
 #include "block.h"
 
 #include "attend_util.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 enum { MAX_LAYERS = 12, MAX_TOKENS = 32 };
-/* What a variant of the model lacks. */
+/* The part that a variant of the model lacks. */
 enum { NOTHING, FEED_FORWARD, SELF_ATTENTION, CROSS_ATTENTION, RESIDUAL, NORM, VARIANTS };
 
 typedef struct translator_chapter {
@@ -235,7 +236,8 @@ static att_var *decode(const translator_chapter *l, int64_t layers)
     return x;
 }
 
-/* Logits [rows, vocabulary] of the next token after the first `layers` layers; valid until the tape is reset. */
+/* Returns logits [rows, vocabulary] of the next token after the first `layers` layers, valid until the tape is
+ * reset. */
 static const float *logits(page *p, const translator_chapter *l, int64_t layers)
 {
     att_tensor Y = {0};
@@ -356,7 +358,7 @@ static void encoder(page *p, translator_chapter *l)
 
 /* ---- the decoder */
 
-/* Translates by the likeliest token, again and again. */
+/* Translates by repeatedly choosing the most probable token. */
 static void translate(page *p, translator_chapter *l)
 {
     const int64_t vocabulary = l->info.target_vocabulary;

@@ -20,7 +20,7 @@ typedef struct captioning_chapter {
     float *c;      /* its context, not gated [hidden] */
 } captioning_chapter;
 
-/* Word i of the caption */
+/* Returns word i of the caption. */
 static inline const char *captioning_word(const page *p, const captioning_chapter *l, int64_t i)
 {
     return att_caption_model_word(p->captioner->model, l->caption.ids[i]);
@@ -28,7 +28,7 @@ static inline const char *captioning_word(const page *p, const captioning_chapte
 
 /* Shows all words: their maps, and the check with the model itself. */
 void captioning_show_words(page *p, captioning_chapter *l);
-/* Shows what attention does not determine: the order of the locations, and how much each gets. */
+/* Shows limits of attention: it ignores the order of the locations, and need not treat all of them equally. */
 void captioning_show_limits(page *p, captioning_chapter *l);
 /* Shows the errata of the source, computed on the model. */
 void captioning_show_errata(page *p, captioning_chapter *l);

@@ -35,7 +35,7 @@ static int64_t integer(const json_t *config, const char *key)
     return json_integer_value(json_object_get(config, key));
 }
 
-/* Reads what att_caption_model_info does not have; the model has been opened, so the file is valid. */
+/* Reads the settings that att_caption_model_info lacks. The model has been opened, so the file is valid. */
 static att_status read_settings(att_ctx *ctx, const char *folder, captioning_parts *m)
 {
     json_t *config;
@@ -116,7 +116,7 @@ void captioning_parts_free(captioning_parts *m)
 
 /* ---- write */
 
-/* What attention computes for a word */
+/* The results of attention for a word. */
 typedef struct captioning_context {
     att_var *e, *a; /* scores, weights [1, locations] */
     att_var *c;     /* with the gate [1, hidden] */

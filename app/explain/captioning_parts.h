@@ -36,10 +36,10 @@ typedef struct captioning_parts {
 att_status captioning_parts_open(att_ctx *ctx, const char *folder, const att_caption_model *model, captioning_parts *m);
 void captioning_parts_free(captioning_parts *m);
 
-/* a [locations, width] with left and right of the grid exchanged -> out */
+/* Writes a [locations, width] to out, with left and right of the grid exchanged. */
 void captioning_mirror(const captioning_parts *m, const float *a, int64_t width, float *out);
 
-/* What a caption of n words has been written from, row by row */
+/* The values from which a caption of n words was written, row by row. */
 typedef struct captioning_record {
     float *s;    /* the state before the word [n, hidden] */
     float *e;    /* scores [n, locations] */

@@ -1,4 +1,4 @@
-/* All words of the caption: their maps in the terminal and as a picture; what the maps do not say. */
+/* All words of the caption: their maps in the terminal and as a picture; the limits of the maps. */
 #include "captioning.h"
 #include "layer.h"
 #include "numbers.h"

@@ -23,7 +23,7 @@ static void square(page *p, const causal_chapter *l, const float *a /* [n, n] */
     page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
 }
 
-/* With the sums of the rows. */
+/* Prints a square matrix with the sums of its rows. */
 static void square_and_sums(page *p, const causal_chapter *l, const float *w /* [n, n] */)
 {
     int64_t n = l->of.words.n;
@@ -173,7 +173,7 @@ static void after_softmax(page *p, causal_chapter *l)
                l->w, w, n * n);
 }
 
-/* Shows what the division after softmax does if the last word, which is masked for all others, has a high score. */
+/* Shows the effect of the division after softmax if the last word, which is masked for all others, has a high score. */
 static void leak(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
@@ -263,7 +263,7 @@ static void zero_times_infinity(page *p, causal_chapter *l)
                              "使っています。"});
 }
 
-/* Sequences of the batch as one view: the same data for each, with stride 0. */
+/* Returns a view of the batch: the same data for each sequence, with stride 0. */
 static att_tensor repeat(page *p, const float *a, int64_t n)
 {
     att_tensor t = layer_heads(p, a, BATCH, 1, n, OUT);

@@ -59,7 +59,8 @@ static void forget(const causal_gradient_example *l)
         att_param_zero_grad(l->w[i]);
 }
 
-/* L = ½ Σ (C - T)² of c [n, OUT], where T is the first OUT features of each word; its gradient by c into dc. */
+/* Returns L = ½ Σ (C - T)² of c [n, OUT], where T is the first OUT features of each word, and writes its gradient to
+ * dc. */
 static float loss(const causal_gradient_example *l, const float *c)
 {
     const vectors *v = &l->of->words;

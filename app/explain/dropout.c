@@ -124,7 +124,7 @@ static void average(page *p, dropout_chapter *l)
 
 /* ---- the library's own */
 
-/* With these values contexts [n, n] are the weights after dropout. */
+/* Returns the unit matrix. With these values the contexts [n, n] are the weights after dropout. */
 static att_tensor unit_matrix(page *p, int64_t n)
 {
     float *unit = page_floats(p, n * n);
@@ -169,7 +169,7 @@ static void by_library(page *p, dropout_chapter *l)
                n * n);
 }
 
-/* Shows a sequence alone, as in by_library, and as the second one of a batch. */
+/* Shows a sequence by itself, as in by_library, and as the second one of a batch. */
 static void in_a_batch(page *p, dropout_chapter *l)
 {
     att_ctx *ctx = p->ctx;

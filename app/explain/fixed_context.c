@@ -42,7 +42,7 @@ static att_var *fixed(const fixed_context_chapter *l, att_var *x, int64_t n)
     return last.hidden;
 }
 
-/* Weights [1, n] of states h [n, UNITS]. */
+/* Returns weights [1, n] of states h [n, UNITS]. */
 static att_var *weights(const fixed_context_chapter *l, att_var *h)
 {
     att_tape *t = l->tape;
@@ -139,7 +139,7 @@ static void reading(page *p, const fixed_context_chapter *l)
                l->words.dim, n, n * l->words.dim, UNITS);
 }
 
-/* For each length, a line with the influence of the first and the last word, and their ratio. */
+/* Prints, for each length, a line with the influence of the first and the last word, and their ratio. */
 static void print_ends(page *p, const fixed_context_chapter *l)
 {
     float each[VECTORS_MAX] = {0}, alone = 0;
@@ -160,7 +160,7 @@ static void print_ends(page *p, const fixed_context_chapter *l)
                    pow((double)each[0] / (double)alone, 1 / (double)(l->words.n - 1)));
 }
 
-/* For each length, a row with the influence of each word, relative to the largest. */
+/* Draws, for each length, a row with the influence of each word, relative to the largest. */
 static void picture(page *p, const fixed_context_chapter *l, context_fn *context)
 {
     const int64_t n = l->words.n;
@@ -203,7 +203,7 @@ static void forgetting(page *p, const fixed_context_chapter *l)
     picture(p, l, fixed);
 }
 
-/* Computes the context of the first n words -> c [UNITS]; first: replaces the first word [dim]. */
+/* Computes the context of the first n words, c [UNITS]. first: replaces the first word [dim]. */
 static void context_with(page *p, const fixed_context_chapter *l, const float *first, int64_t n, float *c)
 {
     const int64_t dim = l->words.dim;
@@ -290,7 +290,7 @@ static void gates(page *p, fixed_context_chapter *l)
                       "状態の幅を広げても、その幅はどの文でも同じで、もっと長い文はいつか現れます。"});
 }
 
-/* For each length, a line with the weight of the first word, and its influence. */
+/* Prints, for each length, a line with the weight of the first word, and its influence. */
 static void print_first(page *p, const fixed_context_chapter *l)
 {
     float each[VECTORS_MAX] = {0};
@@ -350,7 +350,7 @@ static void attention(page *p, const fixed_context_chapter *l)
 
 /* ---- the chapter */
 
-/* Weights in nn.GRU's order, then the words, unless they are the user's. */
+/* Sets up the weights in nn.GRU's order, then the words, unless they are the user's. */
 static void set_up(page *p, fixed_context_chapter *l, float *random_words)
 {
     static const float bound = 0.25f; /* 1 / √UNITS */

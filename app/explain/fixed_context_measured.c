@@ -21,7 +21,7 @@ typedef struct row {
     double length;                         /* the mean of the lines */
     int64_t from, to;                      /* words; to 0: or more */
     int64_t lines, words, reference_words; /* of the translations and of the references */
-    double bleu, bleu_low, bleu_high;      /* with its interval, which a single line has not */
+    double bleu, bleu_low, bleu_high;      /* with its interval, which a single line does not have */
 } row;
 
 static const row rows[] = {COMPARE_ROWS};
@@ -127,13 +127,13 @@ static void print_apart(page *p, int text, int one, int other)
 
 /* ---- the plot */
 
-/* For one text, a curve for each model. */
+/* A curve for each model, for one text. */
 typedef struct curves {
     chart_curve curve[MODELS];
     chart_point point[ROWS];
 } curves;
 
-/* Over all seeds for the same lines as row first: the mean, and the extremes of the intervals. */
+/* Makes a point over all seeds for the same lines as row `first`: the mean, and the extremes of the intervals. */
 static chart_point make_point(const row *first)
 {
     chart_point q = {.x = first->length, .low = INFINITY, .high = -INFINITY};
@@ -149,7 +149,7 @@ static chart_point make_point(const row *first)
     return q;
 }
 
-/* In the file the rows of each model and seed are sorted by length. */
+/* Makes a panel. In the file the rows of each model and seed are sorted by length. */
 static chart_panel make_panel(const page *p, curves *c, int of)
 {
     static const text names[TEXTS] = {{"BLEU, single", "BLEU、一文"}, {"BLEU, joined", "BLEU、つないだ文"}};

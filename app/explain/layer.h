@@ -25,13 +25,13 @@ att_status layer_fill(page *p, layer *l, uint32_t seed);
 void layer_draw(torch_random *g, float bound, float *w, int64_t count);
 /* Makes all of these: a layer with weights from a seed. */
 att_status layer_make(page *p, layer *l, int64_t out, uint32_t seed);
-/* Queries, keys and values as arguments of attention with one head; out is not set. */
+/* Returns queries, keys and values as arguments of attention with one head. out is not set. */
 att_attention_args layer_args(page *p, const layer *l);
 /* [batch, heads, time, dim] as a view of a [batch, time, heads * dim]. */
 att_tensor layer_heads(page *p, const float *a, int64_t batch, int64_t heads, int64_t time, int64_t dim);
 /* Returns the transpose of a [m, n] as a view. */
 att_tensor layer_transpose(page *p, const float *a, int64_t m, int64_t n);
-/* Queries, keys and values in one table. */
+/* Prints queries, keys and values in one table. */
 void layer_print(page *p, const layer *l);
 
 #endif

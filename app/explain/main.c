@@ -22,7 +22,7 @@ enum { CHAPTERS = sizeof chapters / sizeof *chapters };
 
 static const explain_request *const asked = &explain_asked;
 
-/* In the folders of CLI_VISION_SHIPPED and CLI_CAPTIONER_SHIPPED */
+/* The path in the folders of CLI_VISION_SHIPPED and CLI_CAPTIONER_SHIPPED. */
 #define IMAGE_SHIPPED "examples/ankle-boot.png"
 #define CAPTIONED_SHIPPED "examples/astronaut.png"
 
@@ -53,7 +53,7 @@ static const chapter *find(const char *name)
     return NULL;
 }
 
-/* What a chapter is about, besides vectors; all may be NULL. */
+/* The subject of a chapter, besides vectors; all may be NULL. */
 typedef struct subject {
     const att_translator *translator;
     const att_image_model *images;
@@ -177,7 +177,7 @@ static int refuse_svg(const char *name)
     return cli_misuse("explain: --svg: the chapter %s has no picture; those that have one: %s", name, list);
 }
 
-/* Are there options for chapters on something else? */
+/* Checks that no option for another kind of chapter was given. */
 static bool is_misused(const chapter *c)
 {
     const bool on_picture = c->sees || c->captions, on_model = c->translates || on_picture;

@@ -1,4 +1,4 @@
-/* A weighted mean of people: weights chosen by hand, the same as attention, temperature, what self-attention adds. */
+/* A weighted mean of people: weights chosen by hand, the same weights by attention, temperature, self-attention. */
 // order: 25
 #include "cli/base/output.h"
 #include "layer.h"
@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* From Python: random.seed(0), then for each person randint(160, 200), randint(60, 80) and randint(20, 80). */
+/* The people, from Python: random.seed(0), then for each person randint(160, 200), randint(60, 80) and randint(20,
+ * 80). */
 static const char *const names[] = {"a", "b", "c", "d"};
 static const float numbers[] = {184, 73, 22, 176, 76, 51, 185, 69, 50, 182, 78, 77};
 static const vectors people = {.n = 4, .dim = 3, .labels = names, .x = numbers};
@@ -68,8 +69,8 @@ static int64_t largest(const float *a, int64_t n, int64_t without)
     return best;
 }
 
-/* Returns how many people have a sum nearer to the query's than person j, or as near and an earlier row; the query is
- * first. */
+/* Returns the rank of person j: how many people have a sum nearer to the query's, or equally near and in an earlier
+ * row. The query is first. */
 static int64_t rank_of(const mixture_chapter *l, int64_t j)
 {
     const float *f = l->compared;

@@ -50,7 +50,8 @@ static att_var *multi_head(const unregistered_example *l)
     return att_linear(t, c, l->w[3], l->w[4], ATT_ACTIVATION_IDENTITY, NULL);
 }
 
-/* L = ½ Σ (Y - T)² of y [n, OUT], where T is the first OUT numbers of each word; its gradient into dy. */
+/* Returns L = ½ Σ (Y - T)² of y [n, OUT], where T is the first OUT numbers of each word, and writes its gradient to
+ * dy. */
 static float loss(const unregistered_example *l, const float *y)
 {
     const vectors *v = &l->of->words;

@@ -80,7 +80,8 @@ static void style(const page *p, const char *escape)
         cli_terminal_control(p->out, escape);
 }
 
-/* Japanese typesetting: characters that must not begin a line, and characters that must not end one. */
+/* Returns whether a set has the character. In Japanese some characters must not begin a line, and some must not end
+ * one. */
 static int holds(const char *set, uint32_t code)
 {
     while (*set) {

@@ -50,7 +50,7 @@ typedef struct page {
 typedef struct chapter {
     text about; /* one line for the list */
     att_status (*run)(page *p);
-    bool draws;      /* has a picture */
+    bool draws;      /* the chapter has a picture */
     bool translates; /* works on a translator and a sentence instead of vectors */
     bool sees;       /* works on a vision model and a picture instead */
     bool captions;   /* works on a captioner and a picture instead */
@@ -60,15 +60,15 @@ typedef struct chapter {
 /* Returns the text in the page's language. */
 const char *page_text(const page *p, text t);
 
-/* Zeroed memory, freed with the page; a single zero if out of memory (see p->status). */
+/* Returns zeroed memory, freed with the page; a single zero if out of memory (see p->status). */
 float *page_floats(page *p, int64_t count);
 /* Returns the dense f32 view [m, n] of a. */
 att_tensor page_matrix(page *p, const float *a, int64_t m, int64_t n);
-/* Both: a zero matrix, and its view. */
+/* Makes a zero matrix and its view. */
 float *page_zeros(page *p, int64_t m, int64_t n, att_tensor *view);
 void page_close(page *p);
 
-/* Returns the vectors of the user or of the example, and the row of the query: --query, else the second. */
+/* Returns the vectors of the user or of the example, and the row of the query: --query, otherwise the second. */
 vectors page_vectors(page *p, const vectors *example);
 int64_t page_query(page *p, const vectors *v);
 
@@ -76,9 +76,9 @@ void page_title(page *p, text t);
 void page_step(page *p, text t);            /* "3  The context vector" */
 void page_print(page *p, text format, ...); /* a paragraph, wrapped; the same arguments in both languages */
 void page_formula(page *p, const char *formula);
-void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* a line of numbers, as it is */
+void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* prints a line of numbers, unchanged */
 void page_code(page *p, const char *code);                         /* C code, from #: line breaks are set again */
-/* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, split if too wide. */
+/* Prints a [m, n] with row labels [m] and column labels [n] (NULL: none), with four decimals, split if too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
 /* Prints a table with other decimals: fewer for large numbers, whose fourth decimal is beyond the precision of f32. */
 void page_table_rounded(page *p, int decimals, const char *const *rows, int64_t m, const char *const *columns,
@@ -99,9 +99,9 @@ typedef int page_draw(FILE *f, const page *p, const void *drawing);
 void page_drawing(page *p, page_draw *draw, const void *drawing);
 /* Prints whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
-/* To five digits: of softmax, whose weights have the errors of scores of many terms. */
+/* Checks agreement to five digits: for softmax, whose weights have the errors of scores with many terms. */
 void page_agree_roughly(page *p, text what, const float *a, const float *b, int64_t count);
-/* FOLDER/config.json, of a model that has been opened; the caller frees *out by json_decref. */
+/* Reads FOLDER/config.json of a model that has been opened. The caller frees *out with json_decref. */
 att_status page_config(att_ctx *ctx, const char *folder, json_t **out);
 /* Prints the result of a call that may fail: status and message. Out of memory is an error of the page. */
 void page_answer(page *p, att_status s);

@@ -39,7 +39,7 @@ static void by_formula(int64_t first, int64_t n, float *out)
     }
 }
 
-/* Positions at [n] of d numbers by the library -> out [n, d]. */
+/* Computes positions at [n] of d numbers by the library: out [n, d]. */
 static void encode_positions(page *p, const positions_chapter *l, const att_positions *at, int64_t n, int64_t d,
                              float *out)
 {

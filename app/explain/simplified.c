@@ -10,7 +10,7 @@ static const char *const words[] = {"Hello", "shiny", "sun"};
 static const float embeddings[] = {0.34f, 0.22f, 0.54f, 0.53f, 0.34f, 0.98f, 0.29f, 0.54f, 0.93f};
 static const vectors example = {.n = 3, .dim = 3, .labels = words, .x = embeddings};
 
-/* What the source of the example prints: its weights, and weight times embedding. */
+/* The output of the example's source: its weights, and weight times embedding. */
 static const float source_weight[] = {0.2291f, 0.4064f, 0.3645f};
 static const float source_product[] = {0.0779f, 0.0504f, 0.1237f, 0.2156f, 0.1382f, 0.3983f, 0.1057f, 0.1972f, 0.3390f};
 
@@ -169,7 +169,7 @@ static void sum_rows(const float *a /* [3, 3] */, float *sum /* [3] */)
         sum[c] = a[c] + a[3 + c] + a[6 + c];
 }
 
-/* Repeats the source's calculation with its rounding, and finds where the two part. */
+/* Repeats the source's calculation with its rounding, and finds the first difference. */
 static void compare_source(page *p)
 {
     float rounded[9], sum[3], source_sum[3];

@@ -116,7 +116,7 @@ static void divide_by_sum(page *p, const softmax_chapter *l)
                           "負のスコアは負の重みになり、スコアが打ち消し合えばゼロで割ることになります。"});
 }
 
-/* Softmax as it is written. Also fills e with the exponentials. */
+/* Computes softmax by its formula. Also fills e with the exponentials. */
 static void naive(page *p, int64_t n, const float *s, float *e, float *w)
 {
     LOOP(p, float sum = 0; for (int64_t k = 0; k < n; k++) sum += e[k] = expf(s[k]);
@@ -152,7 +152,7 @@ static void two_softmaxes(page *p, softmax_chapter *l)
                l->w, n);
 }
 
-/* Returns the least power of ten that makes vectors so long that exp of their best score is beyond float; 0: there is
+/* Returns the least power of ten that makes vectors so long that exp of their best score overflows a float; 0: there is
  * none. */
 static float lengthen(const float *s, int64_t n)
 {

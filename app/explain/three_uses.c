@@ -28,10 +28,10 @@ typedef struct three_uses_chapter {
     const att_tokenizer *tokenizer;
     att_encoder_decoder_info info;
     const char *text;
-    att_tokens source;           /* with its end */
+    att_tokens source;           /* including its end token */
     att_translation translation; /* tokens without their end */
     int64_t n, rows;             /* source's tokens; the translation's, with the end */
-    int32_t next[MAX_TOKENS];    /* [rows]: what is written */
+    int32_t next[MAX_TOKENS];    /* [rows]: the next tokens */
     const char *of_source[MAX_TOKENS], *of_before[MAX_TOKENS], *of_next[MAX_TOKENS];
     use use[USES];
     int64_t hidden; /* numbers in a vector */
@@ -50,7 +50,8 @@ static att_trace *trace_of(page *p, const three_uses_chapter *l, const int32_t *
     return t;
 }
 
-/* Its logits [rows, vocabulary], and what the encoder makes of the first token [hidden]; each or NULL */
+/* Reads the logits [rows, vocabulary] of a pass, and the encoder's result for the first token [hidden]; each or
+ * NULL. */
 static void read_pass(page *p, const three_uses_chapter *l, att_trace *t, float *logits, float *first)
 {
     if (p->status == ATT_OK && logits)
@@ -167,7 +168,7 @@ static void read_uses(page *p, three_uses_chapter *l, const att_trace *trace)
     l->hidden = i.hidden[ATT_TRACE_SIDE_ENCODER];
 }
 
-/* In how many rows is the likeliest token the next one? */
+/* Returns the number of rows in which the most probable token is the next one. */
 static int64_t agreeing(const three_uses_chapter *l, const float *y /* [rows, vocabulary] */)
 {
     const int64_t vocabulary = l->info.target_vocabulary;
@@ -232,7 +233,7 @@ static void all_at_once(page *p, three_uses_chapter *l)
 
 /* ---- what a use's heads do */
 
-/* Returns how much a row of a head gives to one other token at most, in the mean of rows. */
+/* Returns the largest weight that a row of a head gives to another token, in the mean of rows. */
 static double decided(const use *u, const float *w /* [rows, columns] */)
 {
     double sum = 0;
@@ -362,7 +363,8 @@ static void decoder(page *p, three_uses_chapter *l)
     }
 }
 
-/* For each token of the translation the source token with the largest weight, averaged over a layer's heads. */
+/* Prints, for each token of the translation, the source token with the largest weight, averaged over a layer's
+ * heads. */
 static void print_alignment(page *p, const three_uses_chapter *l)
 {
     const use *u = &l->use[CROSS];

@@ -175,7 +175,7 @@ static void in_one_call(page *p, trainable_chapter *l)
 
 /* ---- training */
 
-/* Rows: the sum over words of (context - the word's own first numbers)², halved, and its gradient. */
+/* Returns the loss: half the sum over words of (context - the word's own first numbers)². Writes its gradient. */
 static float loss(const vectors *v, const float *c, float *dc)
 {
     double sum = 0;
@@ -217,7 +217,8 @@ static void set_up(page *p, const trainable_chapter *l, trainer *t)
     }
 }
 
-/* Returns what has been shown once, silently: forward, loss, backward, and a step against the gradient. */
+/* Repeats, without printing, the steps that were shown: forward, loss, backward, and a step against the gradient.
+ * Returns the loss. */
 static float learn(page *p, trainable_chapter *l, trainer *t, float rate)
 {
     const layer *of = &l->of;

@@ -17,7 +17,7 @@ typedef struct vectors {
 
 /* "-" reads standard input. Errors name file, line and both values; *out is unchanged then. */
 att_status vectors_read(att_ctx *ctx, const char *path, vectors *out);
-/* Only what vectors_read made. */
+/* Frees vectors that vectors_read made. */
 void vectors_free(vectors *v);
 
 #endif

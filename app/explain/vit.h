@@ -12,8 +12,8 @@ typedef struct vit_chapter {
     float *x;                /* its numbers [height, width, channels] */
     float *patches;          /* [patches, numbers] */
     int64_t shown;           /* the patch with the most contrast: its numbers are printed */
-    int64_t head;            /* of the first layer: the one whose [CLS] attends most narrowly */
-    float *z, *h;            /* what enters the first layer, and its norm [tokens, hidden] */
+    int64_t head;            /* a head of the first layer: the one whose [CLS] attends most narrowly */
+    float *z, *h;            /* the input of the first layer, and its norm [tokens, hidden] */
     float *q, *k, *v;        /* of the head [tokens, head_dim] */
     float *w;                /* weights of [CLS] in the head [tokens] */
     float *sa;               /* the head's result [tokens, head_dim] */

@@ -9,7 +9,7 @@
 
 /* ---- k and v made with the matrix of q */
 
-/* What is strange about a layer's weights. */
+/* Unusual properties of a layer's weights. */
 typedef struct oddness {
     double asymmetry;  /* the largest |S_ij - S_ji| of a head's scores */
     int64_t to_itself; /* rows whose largest weight is on themselves, in all heads */

@@ -16,7 +16,7 @@ typedef struct settings {
     bool bias; /* of queries, keys and values */
 } settings;
 
-/* Reads what att_vit_info does not have. */
+/* Reads the settings that att_vit_info lacks. */
 static att_status read_settings(att_ctx *ctx, const char *folder, settings *s)
 {
     json_t *config;

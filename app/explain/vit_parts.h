@@ -43,20 +43,20 @@ typedef struct vit_parts {
 att_status vit_parts_open(att_ctx *ctx, const char *folder, const att_vit *vit, vit_parts *m);
 void vit_parts_free(vit_parts *m);
 
-/* patches [patches, numbers] -> [tokens, hidden] */
+/* Computes the embeddings [tokens, hidden] of patches [patches, numbers]. */
 att_var *vit_embed(att_tape *t, const vit_parts *m, const float *patches);
 
-/* What a layer computes on its way. */
+/* The intermediate results of a layer. */
 typedef struct vit_states {
-    att_var *h;         /* the norm of what enters [tokens, hidden] */
+    att_var *h;         /* the norm of the layer's input [tokens, hidden] */
     att_var *q, *k, *v; /* of all heads [tokens, hidden] */
 } vit_states;
-/* x [tokens, hidden] -> the same; states or NULL. */
+/* Applies layer i to x [tokens, hidden]. Returns a result of the same shape. states or NULL. */
 att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x, vit_erratum erratum,
                          vit_states *states);
-/* patches [patches, numbers] -> [1, classes] */
+/* Computes logits [1, classes] of patches [patches, numbers]. */
 att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum);
-/* Their softmax, out [classes]; resets the tape. */
+/* Computes the softmax of these logits, out [classes]. Resets the tape. */
 att_status vit_probabilities(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum, float *out);
 /* Computes the attention weights of a head out of queries and keys, out [tokens, tokens]. */
 att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_erratum erratum, int64_t head,

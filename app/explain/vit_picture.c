@@ -24,7 +24,8 @@ static void shade(char *line, const att_image *a, int64_t y, int64_t x, int64_t 
     }
 }
 
-/* Line i of the patches, with gaps between them; empty after the last. What is left of the image is in none. */
+/* Writes line i of the patches, with gaps between them; empty after the last line. The rest of the image is in no
+ * patch. */
 static void shade_patches(char *line, const att_image *a, const int64_t patch[2], int64_t i)
 {
     const int64_t lines = patch[0] / 2, y = i / (lines + 1) * patch[0] + 2 * (i % (lines + 1));
@@ -37,7 +38,7 @@ static void shade_patches(char *line, const att_image *a, const int64_t patch[2]
     }
 }
 
-/* Without the spaces at its end. */
+/* Removes the spaces at the end of a line. */
 static const char *without_end(char *line)
 {
     size_t n = strlen(line);
@@ -92,7 +93,8 @@ static void draw_title(FILE *f, const frame *at, const char *text)
     svg_text(f, at->x, at->y - 14, &(svg_font){.size = 13, .fill = color_pale}, text);
 }
 
-/* Enlarges the image, each pixel to scale x scale, with white lines of `gap` pixels between patches; malloc's. */
+/* Enlarges the image, each pixel to scale x scale, with white lines of `gap` pixels between patches. The memory is from
+ * malloc. */
 static att_image enlarge(const vit_drawing *d, int64_t scale, int64_t gap)
 {
     const att_image *a = d->image;
@@ -133,7 +135,7 @@ static int draw_pixels(FILE *f, const page *p, const frame *at, const vit_drawin
     return failed ? -1 : 0;
 }
 
-/* Weights [grid] on the places of their patches; the darkest is the largest. */
+/* Draws weights [grid] at the positions of their patches. The darkest is the largest. */
 static void draw_map(FILE *f, const frame *at, const vit_drawing *d, const float *map)
 {
     const double width = SIDE / (double)d->grid[1], height = at->down / (double)d->grid[0];

@@ -15,10 +15,10 @@ typedef struct vit_drawing {
     const float *map[VIT_MAX_MAPS]; /* weights of the patches [grid[0], grid[1]] */
 } vit_drawing;
 
-/* In characters, a line for two rows of pixels: the picture, and beside it its patches, if they are small enough; patch
- * NULL: none. */
+/* Prints the picture in characters, a line for two rows of pixels, and next to it its patches, if they are small
+ * enough. patch NULL: no patches. */
 void vit_print_picture(page *p, const att_image *image, const int64_t patch[2]);
-/* In a row: the picture, its patches, the maps. drawing is a vit_drawing; for page_drawing. */
+/* Draws the picture, its patches and the maps in a row. A function for page_drawing; drawing is a vit_drawing. */
 int vit_draw(FILE *f, const page *p, const void *drawing);
 
 #endif

@@ -47,7 +47,7 @@ cli_json attention_json(const attended *a, int64_t layer, int64_t head)
 
 /* ---- Options ------------------------------------------------------------------- */
 
-/* Errors: a number, of the layer's queries and so on, is not in [0, n). */
+/* Checks that a number, such as that of a query, is in [0, n). */
 static int check_number(const char *option, const char *what, int64_t n, int64_t given)
 {
     if (given < n)
@@ -56,7 +56,7 @@ static int check_number(const char *option, const char *what, int64_t n, int64_t
                       (long long)given);
 }
 
-/* Reads the whole number at *text, and moves on to what follows it. */
+/* Reads the integer at *text, and moves *text to its end. */
 static bool read_number(const char **text, int64_t *out)
 {
     char *end;
@@ -249,7 +249,7 @@ static void report_truncation(const attended *a)
     const int64_t tokens = a->info.source > 0 ? a->info.source : a->info.target;
     if (a->info.truncated && a->history.n > 0)
         cli_note("of the history the last %lld items are used",
-                 (long long)tokens - (a->info.source > 0)); /* where the mask of BERT4Rec is a token, too */
+                 (long long)tokens - (a->info.source > 0)); /* because the mask of BERT4Rec is also a token */
     else if (a->info.truncated)
         cli_note("the text is longer than %lld tokens and was truncated", (long long)tokens);
 }

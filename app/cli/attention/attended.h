@@ -1,4 +1,4 @@
-/* What `attend attention` is asked about: a model of any kind, what it gets, and the trace of one pass. */
+/* The subject of `attend attention`: a model of any kind, its input, and the trace of one pass. */
 #ifndef CLI_ATTENTION_ATTENDED_H
 #define CLI_ATTENTION_ATTENDED_H
 
@@ -21,11 +21,11 @@ typedef struct attention_request {
     bool heads, lens, json;
 } attention_request;
 
-/* What a pass results in, which hidden tokens and heads set to zero change */
+/* The kind of a pass's result, which changes if tokens are hidden and heads are set to zero. */
 typedef enum attention_result {
     ATTENTION_RESULT_VECTOR,        /* one row: an embedding */
-    ATTENTION_RESULT_PROBABILITIES, /* logits of what a softmax has the probabilities of */
-    ATTENTION_RESULT_EACH,          /* logits of what has probabilities of its own */
+    ATTENTION_RESULT_PROBABILITIES, /* logits that a softmax converts to probabilities */
+    ATTENTION_RESULT_EACH,          /* logits with independent probabilities */
     ATTENTION_RESULT_TARGET,        /* logits after each token of a target, which is given */
     ATTENTION_RESULT_SCORES
 } attention_result;
@@ -34,14 +34,15 @@ enum { ATTENTION_NAME = 48 }; /* characters of the name of a location */
 
 typedef struct attended attended;
 
-/* What is special about the models of a subject */
+/* The differences between the models of each subject. */
 typedef struct attention_kind {
     const cli_model_kind *model;
-    att_trace_side side;  /* that is shown unless --side is given; or, where the model has none of it, the one it has */
+    att_trace_side side;  /* the side that is shown unless --side is given; if the model does not have it, its only
+                           * side */
     bool mean;            /* the mean of all heads is shown unless --head is given; false: head 0 */
     bool image, writes;   /* the argument is an image; the model writes a target, which --target replaces */
-    const char *argument; /* what JSON calls the argument; or NULL: it does not have it */
-    const char *outcome;  /* what the result's columns are: "tokens", "classes", "items" */
+    const char *argument; /* the name of the argument in JSON; or NULL: JSON does not have it */
+    const char *outcome;  /* the result's columns: "tokens", "classes", "items" */
     /* Reads the argument of an open model. */
     int (*read)(attended *a);
     att_status (*trace)(const attended *a, const att_trace_options *options, att_trace **out);
@@ -49,8 +50,8 @@ typedef struct attention_kind {
     const char *(*source)(const attended *a, int32_t id);
     const char *(*target)(const attended *a, int32_t id);
     attention_result (*result)(const attended *a);
-    const char *(*name)(const attended *a, int64_t column); /* of a column of the result */
-    /* Shows the weights in a way of its own, where no other is asked for; or NULL. */
+    const char *(*name)(const attended *a, int64_t column); /* the name of a column of the result */
+    /* Shows the weights in a special way if no other is requested; or NULL. */
     int (*show)(attended *a);
 } attention_kind;
 
@@ -86,25 +87,26 @@ struct attended {
     att_trace *trace;
 };
 
-/* Opens a model, reads the argument, and checks the options by what the trace will have. *a stays where it is until it
- * is closed. */
+/* Opens a model, reads the argument, and checks the options against the future trace. *a must not move until it is
+ * closed. */
 int attended_open(attended *a, const attention_kind *kind, const attention_request *asked);
 void attended_close(attended *a);
-/* Computes a trace of this layer, -1: of all; with the hidden states of all layers or not; changed: without tokens and
- * heads that options name. Before that it reports how much memory it takes, if that is much. */
+/* Computes a trace of this layer, -1: of all, with the hidden states of all layers if requested. changed: without the
+ * tokens and heads that options name. Reports the memory that it needs, if that is much. */
 int attended_trace(const attended *a, int64_t layer, bool hidden, bool changed, att_trace **out);
 
 /* Refuses a value of --from that is not below n. */
 int attention_check_from(const attended *a, int64_t n);
 /* "encoder", "decoder", "cross" */
 const char *attention_side_name(att_trace_side side);
-/* Has the model attention of more than one side? */
+/* Returns whether the model has attention of more than one side. */
 bool attention_has_sides(const attended *a);
 /* Reports whose weights are shown: "Layer 3, head 1", "Layer 3, mean of 12 heads" */
 void attention_heads_name(const attended *a, char *text, size_t size);
 /* Returns the name of token i of the source, or of a location, which may be written to text. */
 const char *attention_source_name(const attended *a, int64_t i, char text[ATTENTION_NAME]);
-/* Begins JSON with what all has: argument, side where the model has several, layer, head; layer -1, head -1: none. */
+/* Begins JSON with the members of all views: argument, side if the model has several, layer, head. layer -1, head -1:
+ * none. */
 cli_json attention_json(const attended *a, int64_t layer, int64_t head);
 
 #endif

@@ -1,4 +1,4 @@
-/* What changes in the result without tokens and heads. */
+/* Shows the changes of the result without some tokens and heads. */
 #include "cli/base/utf8.h"
 #include "result.h"
 #include "views.h"
@@ -12,7 +12,7 @@ typedef struct changes {
     const attended *a;
     att_trace *whole;
     float *with, *without; /* [info.outputs] */
-    int64_t row;           /* of the result, that is asked about */
+    int64_t row;           /* the requested row of the result */
     cli_json j;
     const char *measure; /* its name in JSON */
 } changes;
@@ -114,7 +114,7 @@ static int compare_vectors(changes *c)
     return CLI_DONE;
 }
 
-/* Columns that are large in either row */
+/* Compares the columns that are large in either row. */
 static int compare_columns(changes *c, const char *measure, const char *what, int64_t max)
 {
     int64_t best[SHOWN_ITEMS];

@@ -15,14 +15,15 @@ typedef struct maps {
     uint8_t *cells; /* [layers, heads, height, width] */
 } maps;
 
-/* All heads. Of an image the part of its locations in the row of a token, else all queries and keys. */
+/* All heads. Of an image, a map has the weights of its locations in the row of a token; otherwise all queries and
+ * keys. */
 typedef struct heads {
     const attended *a;
     int64_t layers, heads;
     int64_t from;          /* the token whose row is shown over the image; -1: all queries and keys */
-    int64_t rows, columns; /* of what is pooled */
+    int64_t rows, columns; /* of the weights that are pooled */
     const char *note;
-    float *scale; /* [layers, heads]: what 255 is */
+    float *scale; /* [layers, heads]: the weight that is 255 */
     float *row;   /* [keys]; or NULL */
     char (*name)[NAME];
     const char **label;
@@ -170,7 +171,7 @@ static void print_terminal(const heads *h, const maps *m)
     thumbnails_terminal(stdout, &t, terminal_colors(stdout));
 }
 
-/* Maps for a terminal, each cell the largest of some of those */
+/* Makes maps for a terminal. Each cell is the largest of some cells of the large maps. */
 static int make_smaller(const heads *h, const maps *large, maps *out)
 {
     const int64_t size = large->height * large->width, n = h->layers * h->heads;
@@ -188,7 +189,7 @@ static int make_smaller(const heads *h, const maps *large, maps *out)
     return code;
 }
 
-/* The picture comes first, as what reads standard output may end the process, and after it nothing fails. */
+/* Shows the maps. The picture comes first, because the reader of standard output may end the process. */
 static int show(const heads *h)
 {
     const bool json = h->a->asked->json;

@@ -244,7 +244,7 @@ static att_status trace_history(const attended *a, const att_trace_options *o, a
 static const char *item(const attended *a, int32_t id)
 {
     const char *known = att_recommender_item(a->m.recommender.model, id);
-    return known ? known : "[MASK]"; /* of BERT4Rec, after the items */
+    return known ? known : "[MASK]"; /* the mask of BERT4Rec, after the items */
 }
 
 static const char *item_name(const attended *a, int64_t column) { return item(a, (int32_t)column); }

@@ -1,4 +1,4 @@
-/* What the model would make of the hidden states of each layer, as if it were the last (the logit lens). */
+/* Shows the results that the model would compute if each layer were the last one (the logit lens). */
 #include "cli/base/utf8.h"
 #include "result.h"
 #include "views.h"

@@ -64,7 +64,7 @@ typedef struct words {
     int64_t first, n;
     int64_t grid[2];
     float *weights; /* [n, grid[0] * grid[1]] */
-    uint8_t *cells; /* for what is printed, of the same size */
+    uint8_t *cells; /* for printing, of the same size */
 } words;
 
 static void print_words_json(const words *w)
@@ -138,7 +138,7 @@ static void print_words(const words *w)
                         terminal_colors(stdout));
 }
 
-/* The picture comes first, as what reads standard output may end the process, and after it nothing fails. */
+/* Shows the maps of words. The picture comes first, because the reader of standard output may end the process. */
 static int show_words(words *w)
 {
     const attended *a = w->a;

@@ -1,10 +1,10 @@
-/* Weights of what an image's locations get, over the image. */
+/* Draws the weights that an image's locations get, over the image. */
 #ifndef CLI_ATTENTION_MAPS_H
 #define CLI_ATTENTION_MAPS_H
 
 #include "attended.h"
 
-/* For attention_kind.show: of a vision model, and of a captioner. */
+/* Show the attention of a vision model, and of a captioner. Functions for attention_kind.show. */
 int attention_show_image(attended *a);
 int attention_show_caption(attended *a);
 

@@ -1,4 +1,4 @@
-/* What one weight is made of: the score, what each stage makes of it, the weight, and the length of the value. */
+/* Shows the steps to one weight: the score, the score after each stage, the weight, and the length of the value. */
 #include "views.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int read_pair(const attended *a, int64_t *query, int64_t *key)
     return CLI_DONE;
 }
 
-/* Is the score the product of query and key, which a factor scales? */
+/* Returns whether the score is the scaled product of query and key. */
 static bool is_product(const attended *a, const att_trace_pair *p)
 {
     return !strcmp(a->attention.score, "dot") && p->dim == p->key_dim;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Logits [n] to log probabilities */
+/* Converts logits [n] to log probabilities. */
 static void log_softmax(float *x, int64_t n)
 {
     double max = -INFINITY, sum = 0;

@@ -1,4 +1,4 @@
-/* What is shown of a trace. All return 0, or a code after a message. */
+/* The views of a trace. All functions return 0, or a code after a message. */
 #ifndef CLI_ATTENTION_VIEWS_H
 #define CLI_ATTENTION_VIEWS_H
 
@@ -8,11 +8,11 @@
 int attention_show_weights(attended *a);
 /* Shows all heads of all layers of a side. (heads.c) */
 int attention_show_heads(attended *a);
-/* Shows what one weight is made of. (pair.c) */
+/* Shows the steps to one weight. (pair.c) */
 int attention_show_pair(attended *a);
-/* Shows what changes without tokens and heads. (changes.c) */
+/* Shows the changes of the result without some tokens and heads. (changes.c) */
 int attention_show_changes(attended *a);
-/* Shows what the model would make of the hidden states of each layer. (lens.c) */
+/* Shows the results that the model would compute if each layer were the last one. (lens.c) */
 int attention_show_lens(attended *a);
 
 #endif

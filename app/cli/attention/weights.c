@@ -16,7 +16,7 @@ static att_status read_rows(const attended *a, int64_t first, int64_t count, flo
     return att_trace_weights(a->trace, att_trace_find(a->trace, a->side, a->layer), a->head, first, count, out);
 }
 
-/* Are queries and keys the same tokens? */
+/* Returns whether queries and keys are the same tokens. */
 static bool are_same(const attended *a)
 {
     return a->side == ATT_TRACE_SIDE_ENCODER || (a->side == ATT_TRACE_SIDE_DECODER && !a->info.shifted);
@@ -35,7 +35,7 @@ static void print_labels(cli_json *j, const attended *a)
     cli_json_strings(j, cross ? "target" : "queries", a->query, a->attention.queries);
 }
 
-/* Rows [block, keys] are computed at a time, as a long text has many. */
+/* Prints JSON. Rows [block, keys] are computed at a time, because a long text has many. */
 static int print_json(const attended *a, int64_t block, float *rows)
 {
     const int64_t queries = a->attention.queries, keys = a->attention.keys;
@@ -59,7 +59,7 @@ static int print_json(const attended *a, int64_t block, float *rows)
 
 /* ---- Pictures of all ------------------------------------------------------------- */
 
-/* What a heat map shows: all weights, or of a long text the largest ones of ranges of tokens */
+/* The cells of a heat map: all weights, or for a long text the largest weights of ranges of tokens. */
 typedef struct shown {
     heatmap map;
     float *weights;
@@ -142,7 +142,7 @@ static int draw(const attended *a, const heatmap *h, const char *what)
     return picture_close(&p, code);
 }
 
-/* "Layer 5 of 0 to 5, head 0 of 0 to 11.": what --layer and --head may be */
+/* Prints "Layer 5 of 0 to 5, head 0 of 0 to 11.", which also states the values that --layer and --head may have. */
 static void print_name(const attended *a)
 {
     const long long layers = a->info.layers[a->side], heads = a->attention.heads;

@@ -38,7 +38,7 @@ typedef struct cli_option {
     bool above_min;   /* a number has to be greater than min */
     bool required;    /* unless its environment variable is set */
     bool quiet;       /* help shows no default */
-    bool writes;      /* text is the path of an output, which must not replace what the command reads: in_use.h */
+    bool writes;      /* text is the path of an output, which must not replace an input of the command: in_use.h */
     const char *env;  /* environment variable that is used if the option is not given */
     const char *help; /* one sentence without a full stop */
 } cli_option;
@@ -48,14 +48,14 @@ enum { CLI_MAX_OPTIONS = 64 }; /* of a command */
 typedef struct cli_command {
     const char *name;
     const char *summary;   /* one line without a full stop */
-    const char *arguments; /* as in the usage line: "[FILE...]"; NULL: takes none */
+    const char *arguments; /* as in the usage line: "[FILE...]"; NULL: there are none */
     int min_arguments;
     int max_arguments;         /* -1: any number */
     const char *details;       /* paragraphs for help and man page, which fill them; or NULL */
     const char *examples;      /* command lines, one each; or NULL */
     const cli_option *options; /* up to name NULL; or NULL. --help is always there */
-    /* Called before required options are asked for; given[i]: option i was typed. May set others, and state so in
-     * `given`; returns a code. Or NULL. */
+    /* Completes the options before required ones are checked; or NULL. given[i]: option i was given. It may set other
+     * options, and set their `given`. Returns a code. */
     int (*complete)(bool *given);
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
     const char *program;                 /* the program that does it instead, by program.h: "attend-explain"; or NULL */
@@ -98,8 +98,8 @@ const cli_command *cli_find(const cli_command *const *commands, const char *path
 typedef struct cli_hint {
     char text[128];
 } cli_hint;
-/* Returns the end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words;
- * `otherwise`, if none is near. */
+/* Returns the end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" with the nearest of n words, or
+ * `otherwise` if none is near. */
 const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
                              const char *otherwise);
 
@@ -116,7 +116,7 @@ int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
  * space.
  */
 int cli_shell_break(const char *line, int n, int width);
-/* "  -m, --model MODEL" into text; the option's default into `fallback` ("" if there is none to show). */
+/* Writes " -m, --model MODEL" to text, and the option's default to `fallback` ("" if there is none to show). */
 void cli_option_synopsis(const cli_option *o, char *text, size_t size);
 void cli_option_default(const cli_option *o, char *text, size_t size);
 
@@ -136,7 +136,7 @@ typedef struct cli_shell_word {
 cli_shell_word cli_quoted(const char *path);
 
 bool cli_ends_with(const char *text, const char *end);
-/* Has a path this extension, ".gguf", in letters of either case, after a name? */
+/* Returns whether a path has a name followed by this extension, such as ".gguf", in letters of either case. */
 bool cli_has_extension(const char *path, const char *extension);
 
 /* The signal that was received after cli_end_later, or 0. */

@@ -56,7 +56,7 @@ static void bash_paths(FILE *f, const cli_command *c, const char *path)
         bash_paths(f, *sub, deeper);
 }
 
-/* Returns what follows the words of an option that takes files: any, or only what a model can be. */
+/* Returns the code that completes an option with files: any files, or only those that can be a model. */
 static const char *bash_files(const cli_option *o, bool spm)
 {
     if (!is_model(o))

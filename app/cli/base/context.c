@@ -1,4 +1,4 @@
-/* Contexts, and the notes of what is done in them. */
+/* Contexts, and the notes that the library makes in them. */
 #include "command.h"
 #include "signals.h"
 

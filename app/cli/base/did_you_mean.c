@@ -5,7 +5,7 @@
 
 enum { MAX_LETTERS = 32 };
 
-/* Edit distance with transpositions (Damerau 1964) of words of up to MAX_LETTERS. */
+/* Returns the edit distance with transpositions (Damerau 1964) of words of up to MAX_LETTERS. */
 static int edit_distance(const char *a, const char *b)
 {
     int n = (int)strlen(a), m = (int)strlen(b), d[MAX_LETTERS + 1][MAX_LETTERS + 1];
@@ -28,8 +28,8 @@ static int edit_distance(const char *a, const char *b)
     return d[n][m];
 }
 
-/* Is `part` the first or the last of the words with hyphens between them? "batch" of "batch-size", "rate" of
- * "learning-rate". */
+/* Returns whether `part` is the first or the last of words with hyphens between them: "batch" of "batch-size", "rate"
+ * of "learning-rate". */
 static bool is_end_part(const char *part, const char *of)
 {
     const size_t n = strlen(part), all = strlen(of);
@@ -37,7 +37,8 @@ static bool is_end_part(const char *part, const char *of)
            ((strncmp(of, part, n) == 0 && of[n] == '-') || (strcmp(of + all - n, part) == 0 && of[all - n - 1] == '-'));
 }
 
-/* Returns the edit distance; at most 1 where `given` begins `known`, at most 2 where one is a part of the other. */
+/* Returns the edit distance, but at most 1 if `known` begins with `given`, and at most 2 if one is a part of the
+ * other. */
 static int distance(const char *given, const char *known)
 {
     const int d = edit_distance(given, known);
@@ -49,7 +50,7 @@ static int distance(const char *given, const char *known)
 const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
                              const char *otherwise)
 {
-    /* Up to three letters one may be wrong, then two, and of longer words a third. */
+    /* In words of up to three letters one may be wrong, then two, and in longer words a third of the letters. */
     const int length = (int)strlen(given), allowed = length <= 3 ? 1 : length <= 8 ? 2 : length / 3;
     const char *nearest = NULL;
     for (int i = 0, min = allowed + 1; i < n; i++) {

@@ -10,8 +10,8 @@ typedef struct cli_array {
     size_t size;   /* bytes of one element: sizeof(T), or a multiple where several T belong together */
 } cli_array;
 
-/* Grows each of arrays [n] to at least `count` elements; *room: their capacity. False if out of memory: the elements
- * and *room are unchanged. */
+/* Grows each of arrays [n] to at least `count` elements. *room: their capacity. Returns false if out of memory; then
+ * the elements and *room are unchanged. */
 bool cli_reserve(size_t *room, size_t count, const cli_array *arrays, int n);
 
 #endif

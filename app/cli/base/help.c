@@ -16,7 +16,7 @@ static void fit(FILE *f)
     line_width = room < CLI_HELP_COLUMNS ? room : CLI_HELP_COLUMNS;
 }
 
-/* Goes from a column to that of descriptions, which it returns. */
+/* Moves from a column to the column of descriptions, and returns that. */
 static int describe(FILE *f, int column, int description)
 {
     const bool narrow = line_width < NARROW;
@@ -55,7 +55,7 @@ void cli_option_default(const cli_option *o, char *text, size_t size)
     }
 }
 
-/* Columns of the first n bytes of a text without wide characters. */
+/* Returns the columns of the first n bytes of a text without wide characters. */
 static int columns(const char *text, int n)
 {
     int count = 0;
@@ -108,7 +108,8 @@ static void print_commands(FILE *f, const cli_command *const *commands)
     }
 }
 
-/* Paragraphs, each filled, but one that begins with a space, a table, as it is; an empty line separates them. */
+/* Prints paragraphs, separated by an empty line. Each is filled, except tables, which begin with a space and are
+ * printed unchanged. */
 static void print_paragraphs(FILE *f, const char *text)
 {
     while (*text) {

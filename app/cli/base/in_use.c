@@ -44,8 +44,8 @@ static bool same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is it the name of a file that makes a folder a model or a training? Others, such as pictures and vectors that earlier
- * commands have written there, may be replaced. */
+/* Returns whether a file of this name belongs to a model or a training. Others, such as pictures and vectors that
+ * earlier commands have written there, may be replaced. */
 static bool is_content(const char *name)
 {
     static const char *const ends[] = {".safetensors", ".gguf",  ".spm",   ".model",
@@ -80,7 +80,7 @@ static bool is_content(const char *name)
     return false;
 }
 
-/* Is the file t one of the contents of a folder, or a folder in it? images: the folder is one of images. */
+/* Returns whether t is a file of a folder's contents, or in a folder within it. images: the folder has images. */
 static bool holds(const char *folder, const target *t, bool images, int depth)
 {
     char path[PATH_BYTES];
@@ -99,7 +99,7 @@ static bool holds(const char *folder, const target *t, bool images, int depth)
     return found;
 }
 
-/* Is the file in the folder t, and one that is written there? */
+/* Returns whether the file is in the folder t, and is one that is written there. */
 static bool is_in(const char *file, const target *t)
 {
     char path[PATH_BYTES];
@@ -112,7 +112,7 @@ static bool is_in(const char *file, const target *t)
 
 typedef enum reading { IS_NOT_READ, IS_READ, FOLDER_IS_READ } reading;
 
-/* Would writing t change what is read at `path`, the value of an option or an argument with this name? */
+/* Returns whether writing t would change the input at `path`, which is the value of an option or an argument. */
 static reading read_at(const target *t, const char *path, const char *name)
 {
     const bool images = strstr(name, "IMAGE") || !strcmp(name, "FOLDER");
@@ -126,8 +126,8 @@ static reading read_at(const target *t, const char *path, const char *name)
 
 /* ---- messages */
 
-/* Finds what is read, a folder or a file: the value of an option, after "--"; or `input` states it, or nothing need be
- * stated. */
+/* Refuses an output that would replace an input, a folder or a file. The input is the value of an option, after "--";
+ * or `input` names it. */
 static int refuse(const target *t, bool folder, const char *dashes, const char *input, const char *path)
 {
     const bool whole = S_ISDIR(t->is.st_mode);
@@ -178,8 +178,8 @@ static int check_model(const target *t, int i)
     return found ? refuse(t, found == FOLDER_IS_READ, "", "the model", models[i].name) : CLI_DONE;
 }
 
-/* Does nothing exist that writing this path would replace? value: what the path is of, "FILE" or "FOLDER"; a folder
- * that is given as a file is refused by who opens it. */
+/* Returns whether writing this path would replace nothing. value: "FILE" or "FOLDER". A folder that is given as a file
+ * is refused when it is opened. */
 static bool is_new(target *t, const char *value)
 {
     return !t->path || !strcmp(t->path, "-") || stat(t->path, &t->is) ||
@@ -200,7 +200,7 @@ static int check_all(const target *t)
 
 /* ---- outputs */
 
-/* Are two outputs one file? */
+/* Checks that no two outputs are one file. */
 static int check_outputs(const cli_option *a)
 {
     const cli_option *b = a + 1;
@@ -216,7 +216,8 @@ static int check_outputs(const cli_option *a)
     return CLI_DONE;
 }
 
-/* Is what an unfinished output has left an input? It is removed before the output is written: see output.c. */
+/* Checks that no input is the temporary file of an unfinished output, which is removed before the output is written:
+ * see output.c. */
 static int check_leftovers(const cli_option *o)
 {
     enum { MAX_WRITERS = 64 };
@@ -231,7 +232,7 @@ static int check_leftovers(const cli_option *o)
     return code;
 }
 
-/* Is there the folder of a new file? It is asked before any work. A folder is made with those above it. */
+/* Checks, before any work, that the folder of a new file exists. A new folder is made with those above it. */
 static int check_parent(const cli_option *o)
 {
     const char *path = *o->text, *file = strstr(o->value, "FILE"), *slash = strrchr(path, '/');
@@ -246,7 +247,8 @@ static int check_parent(const cli_option *o)
                : CLI_DONE;
 }
 
-/* Standard output may be a file, which is then empty already, or to which each line is added that is read from it. */
+/* Checks that standard output is not an input. If it were, that file would already be empty, or each line that is read
+ * from it would be added to it. */
 static int check_redirected(void)
 {
     target t = {.path = "standard output"};
@@ -290,7 +292,7 @@ int cli_in_use_model(const char *name, const char *path)
     return code;
 }
 
-/* Is it an output, a file in one, or a name with an ending more? */
+/* Returns whether it is an output, a file in one, or an output's name with one more ending. */
 static bool is_of_output(const char *path, const char *output)
 {
     const size_t n = strlen(output);
@@ -301,7 +303,7 @@ int cli_in_use_check(const char *path)
 {
     for (const cli_option *o = command ? command->options : NULL; o && o->name; o++)
         if (o->writes && *o->text && is_of_output(path, *o->text))
-            return CLI_DONE; /* is checked already */
+            return CLI_DONE; /* it has been checked already */
     target t = {.path = path};
     return !command || is_new(&t, "FILE") ? CLI_DONE : check_all(&t);
 }

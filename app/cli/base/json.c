@@ -37,7 +37,7 @@ static void write_string(FILE *f, const char *text, size_t bytes)
     putc('"', f);
 }
 
-/* Writes what stands before a value: a comma, its key. */
+/* Writes the text before a value: a comma, its key. */
 static void begin_value(cli_json *j, const char *key)
 {
     if (j->depth > 0) {

@@ -20,8 +20,8 @@
 enum { CLI_JSON_DEPTH = 8 };
 typedef struct cli_json {
     FILE *file;
-    /* What stands before the first value of the outermost array or object, between two, and after the last;
-     * NULL: "", ", " and "". In those inside it is always these. */
+    /* The texts before the first value of the outermost array or object, between two values, and after the last; NULL:
+     * "", ", " and "". Inner arrays and objects always have these. */
     const char *first, *between, *last;
     int depth; /* of open arrays and objects */
     struct {
@@ -38,8 +38,8 @@ void cli_json_array(cli_json *j, const char *key);
 /* Ends the innermost array or object; after the outermost one comes a line end. */
 void cli_json_end(cli_json *j);
 
-/* text, of `bytes` or zero-terminated, or NULL: null. Invalid UTF-8 becomes U+FFFD, and what utf8_is_control knows is
- * escaped. */
+/* Write a string: text, zero-terminated or of `bytes`, or NULL: null. Invalid UTF-8 becomes U+FFFD, and characters for
+ * which utf8_is_control returns true are escaped. */
 void cli_json_string(cli_json *j, const char *key, const char *text);
 void cli_json_bytes(cli_json *j, const char *key, const char *text, size_t bytes);
 void cli_json_bool(cli_json *j, const char *key, bool x);
@@ -55,7 +55,7 @@ void cli_json_strings(cli_json *j, const char *key, const char *const *texts, in
 void cli_json_numbers(cli_json *j, const char *key, const double *x, int64_t n, int digits);
 void cli_json_row(cli_json *j, const char *key, const float *row, int64_t n);
 void cli_json_matrix(cli_json *j, const char *key, const float *x, int64_t rows, int64_t columns);
-/* Any value on one line. flags: of json_dumps, without JSON_INDENT. An error code, or 0. */
+/* Writes any value on one line. flags: of json_dumps, without JSON_INDENT. Returns 0, or an error code. */
 int cli_json_value(cli_json *j, const char *key, const json_t *value, size_t flags);
 
 #endif

@@ -15,7 +15,7 @@ enum { PATH_BYTES = 4096, MAX_DESCRIPTORS = 1024 };
 
 static const char unfinished[] = ".unfinished";
 
-/* Finds the path of an open file -> path [PATH_BYTES - 16]; false if it has none. */
+/* Finds the path of an open file: path [PATH_BYTES - 16]. Returns false if it has none. */
 static bool path_of(int fd, char *path)
 {
     char link[32] = "/proc/self/fd/", digits[8];
@@ -31,7 +31,7 @@ static bool path_of(int fd, char *path)
     return *path == '/';
 }
 
-/* Does a path end as that of a temporary file does, in ".unfinished-" and a number? */
+/* Returns whether a path ends like that of a temporary file, in ".unfinished-" and a number. */
 static bool is_temporary(const char *path)
 {
     const char *dash = strrchr(path, '-');
@@ -40,15 +40,15 @@ static bool is_temporary(const char *path)
            !strncmp(dash - n, unfinished, n);
 }
 
-/* Has the path this end? */
+/* Returns whether the path has this end. */
 static bool has_end(const char *path, const char *end)
 {
     const size_t n = strlen(path), m = strlen(end);
     return n > m && !strcmp(path + n - m, end);
 }
 
-/* Is the folder one that is being written, so is there a lock, and its mark (its path: mark) or the name of a
- * training's model? */
+/* Returns whether the folder is being written: it has a lock, and its mark (whose path is `mark`) or the name of a
+ * training's model. */
 static bool is_written(const char *path, const char *mark)
 {
     if (!has_end(path, "/model.unfinished") && (!has_end(path, unfinished) || access(mark, F_OK)))

@@ -1,4 +1,4 @@
-/* What the libraries are writing when the process ends early. */
+/* Removes the files that the libraries are writing when the process ends early. */
 #ifndef CLI_LEFTOVERS_H
 #define CLI_LEFTOVERS_H
 

@@ -24,7 +24,7 @@ typedef struct cli_lines {
     /* private */
     const char *const *given; /* [n_given]: the lines, instead of files; or NULL */
     int64_t n_given;
-    cli_paths own; /* where they are paths that were found in folders */
+    cli_paths own; /* if they are paths that were found in folders */
     char *const *paths;
     double read;         /* bytes so far */
     int n_paths, at, fd; /* the next path; -1: none is open */
@@ -38,15 +38,16 @@ typedef struct cli_lines {
     size_t room;   /* capacity of text, bytes and begin */
 } cli_lines;
 
-/* No paths: standard input, as for the path "-". Fails if a file does not exist. */
+/* Opens the lines of files. Without paths it reads standard input, as for the path "-". Fails if a file does not
+ * exist. */
 int cli_lines_open(cli_lines *l, int n, char *const *paths);
-/* Lines that are these texts [n]. */
+/* Opens lines that are these texts [n]. */
 void cli_lines_of(cli_lines *l, int64_t n, const char *const *texts);
-/* Lines that are paths of images: those given [n], where a folder stands for the images in it. Fails if it has none. */
+/* Opens lines that are paths of images: the given ones [n], with each folder replaced by the images in it. Fails if a
+ * folder has none. */
 int cli_lines_of_images(cli_lines *l, int n, char *const *paths);
-/* Lines of the options and arguments of a command: the texts of --text, the file of --file (*file NULL: not given; it
- * is read later), or the files that are its arguments; images: its arguments are images. Fails where more than one of
- * them is given. */
+/* Opens the lines of a command: the texts of --text, the file of --file (*file NULL: not given; it is read later), or
+ * the files that are its arguments. images: its arguments are images. Fails if more than one of these is given. */
 int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n,
                      char *const *paths);
 /* Reads the next block, of at most max_count lines; count 0: end. A block may be smaller, to avoid waiting for
@@ -58,14 +59,14 @@ void cli_lines_close(cli_lines *l);
 typedef struct cli_reader {
     cli_lines in;
     int64_t at;    /* the current line of the block */
-    int64_t lines; /* so far */
+    int64_t lines; /* read until now */
 } cli_reader;
 /* Moves to the next line; *there: false at the end. */
 int cli_reader_next(cli_reader *r, bool *there);
 
 int cli_lines_count(const char *path, int64_t *n);
 
-/* Fails if the file does not exist. *bytes: its size, -1: none (a pipe). "-": standard input. */
+/* Checks that the file exists. *bytes: its size, -1: none (a pipe). "-": standard input. */
 int cli_file_check(const char *path, double *bytes);
 
 /* If *path is a pipe, which can be read only once: copies it to an unlinked file in $TMPDIR or /tmp and sets *path to

@@ -23,7 +23,8 @@ static void put(FILE *f, const char *text)
     }
 }
 
-/* Paragraphs: an empty line starts the next one. One that begins with a space is a table, and stays as it is. */
+/* Writes paragraphs. An empty line begins the next one. A paragraph that begins with a space is a table, and is not
+ * changed. */
 static void put_paragraphs(FILE *f, const char *text)
 {
     while (*text) {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A message is one line, and what it quotes cannot change how it is shown, on a terminal or from a log. */
+/* Writes the text of a message, which is one line. Texts that it quotes cannot change its display on a terminal. */
 static void put_visible(const char *text)
 {
     const char *plain = text; /* text from here on is not written yet */

@@ -47,7 +47,7 @@ static const char *value(const char *header, const char *key)
     return p + strspn(p, " ");
 }
 
-/* Returns what a dtype of NumPy is called, for messages. */
+/* Returns the name of a dtype of NumPy, for messages. */
 static const char *dtype_name(const char *descr)
 {
     static const struct {
@@ -121,7 +121,7 @@ static int check(cli_npy *a, const char *path, const unsigned char *p, size_t by
                         path);
     if (bytes < 12 || memcmp(p, magic, sizeof magic)) {
         att_text_start start = {.size = sizeof start};
-        const att_status other = att_text_begin(path, p, bytes, &start); /* states what it is */
+        const att_status other = att_text_begin(path, p, bytes, &start); /* the error states the kind of the file */
         return other ? cli_status(NULL, other) : cli_fail("%s: is not a .npy file", path);
     }
     if (p[6] < 1 || p[6] > 3)

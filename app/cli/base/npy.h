@@ -21,11 +21,11 @@ typedef struct cli_npy {
     void *own; /* a copy of numbers that do not begin at a multiple of 4 bytes */
 } cli_npy;
 
-/* Maps a file and checks its header, and that all numbers are finite; errors are messages. */
+/* Maps a file, and checks its header and that all numbers are finite. Errors are messages. */
 int cli_npy_open(cli_npy *a, const char *path);
 /* Opens a file in memory, which must outlive a. */
 int cli_npy_read(cli_npy *a, const char *path, const void *file, size_t bytes);
-/* Maps a file of floats; codes are an error. */
+/* Maps a file of floats. Codes are an error. */
 int cli_npy_open_floats(cli_npy *a, const char *path);
 void cli_npy_close(cli_npy *a);
 

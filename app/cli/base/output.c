@@ -88,7 +88,7 @@ static int open_beside(cli_output *o, const struct stat *old)
     return o->file ? CLI_DONE : cli_fail_errno(o->path);
 }
 
-/* Renames it to the target, durably: syncs the folder or, if that cannot be read, the whole file system. */
+/* Renames the output to the target, durably: syncs the folder or, if that cannot be read, the whole file system. */
 static int replace_target(const cli_output *o)
 {
     char *copy = strdup(o->target);
@@ -115,7 +115,7 @@ static int replace_target(const cli_output *o)
 
 /* ---- Opening and closing ----------------------------------------------------- */
 
-/* NULL and errno after an error. */
+/* Opens a device. Returns NULL and sets errno after an error. */
 static FILE *open_device(const char *path)
 {
     const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);

@@ -17,7 +17,7 @@ typedef struct cli_output {
 int cli_output_open(cli_output *o, const char *path);
 /* Flushes the output. */
 int cli_output_flush(cli_output *o);
-/* code 0: moves the file to `path`; else removes it. Returns code, or CLI_FAILED. */
+/* Closes the output. If code is 0, moves the file to `path`; otherwise removes it. Returns code, or CLI_FAILED. */
 int cli_output_close(cli_output *o, int code);
 
 /* ---- Formats ------------------------------------------------------------ */

@@ -11,7 +11,7 @@ typedef struct cli_paths {
     size_t room;
 } cli_paths;
 
-/* Lists the paths given [n]; a folder stands for the images in it (att_image_has_name), in the byte order of their
+/* Lists the paths given [n]. Replaces a folder by the images in it (att_image_has_name), in the byte order of their
  * names. Fails if a folder has none. */
 int cli_paths_of_images(cli_paths *p, int n, char *const *given);
 void cli_paths_free(cli_paths *p);

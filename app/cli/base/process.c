@@ -58,7 +58,7 @@ static int run_with_stack(int argc, char **argv, int (*run)(int argc, char **arg
     return p.code;
 }
 
-/* Was all output written? */
+/* Closes standard output, and checks that all output was written. */
 static int close_output(int code)
 {
     errno = 0;

@@ -25,8 +25,8 @@ static void end_group(pid_t leader)
         ;
 }
 
-/* Waits for a process, whose group is ended when a signal is received; *exit: its exit status. Polls, as a signal could
- * come between the check for it and a wait without limit. 0, or errno. */
+/* Waits for a process, and ends its group if a signal is received. *exit: its exit status. The function polls, because
+ * a signal could arrive between the check for it and a wait without limit. Returns 0, or errno. */
 static int wait_for(pid_t pid, int *exit)
 {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -63,7 +63,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, const cli_program *p
     return failed || !p->folder ? failed : posix_spawn_file_actions_addchdir_np(actions, p->folder);
 }
 
-/* No signal is blocked in the program. */
+/* Sets the attributes of the program, in which no signal is blocked. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, pipe;
@@ -78,7 +78,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
                                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-/* No signal comes between the start and the note of it. */
+/* Starts a program. Signals are blocked until its process id is stored. */
 static int spawn(pid_t *pid, const char *const *arguments, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes)
 {

@@ -4,7 +4,7 @@
 
 typedef struct cli_program {
     const char *const *arguments; /* up to NULL; the first is the program, found in $PATH */
-    const char *folder;           /* to run in, or NULL: this one */
+    const char *folder;           /* folder in which the program runs, or NULL: the current one */
     int in, out, err;             /* descriptors for its standard streams; -1: /dev/null */
 } cli_program;
 

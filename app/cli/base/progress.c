@@ -21,7 +21,7 @@ void cli_progress_begin(cli_progress *p)
     p->shown = p->begin;
 }
 
-/* Is it time to show the line again? */
+/* Returns whether it is time to show the line again. */
 static bool is_due(cli_progress *p, double now)
 {
     if (!p->on || now - p->shown < (p->plain ? 30 : 0.2))
@@ -45,7 +45,7 @@ ATT_PRINTF(2, 3) static void add(line *l, const char *format, ...)
     l->used = n < 0 ? l->used : n < LINE - l->used ? l->used + n : LINE - 1;
 }
 
-/* Shows what fits in a line: one that wraps would not be cleared. */
+/* Shows the part that fits in a line, because a line that wraps could not be cleared. */
 static void show(const cli_progress *p, line *l)
 {
     const int room = terminal_columns(stderr) - 1;

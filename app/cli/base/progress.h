@@ -1,5 +1,5 @@
-/* Progress on standard error, if that is a terminal: a line that is replaced; where the terminal cannot do that, a line
- * now and then. No line is wider than the terminal. */
+/* Shows progress on standard error if that is a terminal: one line that is replaced, or, if the terminal cannot do
+ * that, a new line sometimes. No line is wider than the terminal. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -12,10 +12,10 @@ typedef struct cli_progress {
     bool plain;          /* lines are not replaced */
     double begin, shown; /* seconds */
     double first;        /* share that was done at the beginning */
-    const char *unit;    /* of a training: what it counts, "images"; NULL: tokens */
+    const char *unit;    /* unit that a training counts, such as "images"; NULL: tokens */
 } cli_progress;
 
-double cli_seconds(void); /* of a monotonic clock */
+double cli_seconds(void); /* the time of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share);
@@ -29,7 +29,7 @@ typedef struct cli_share {
 void cli_share_begin(cli_share *s, const char *unit);
 /* Begins work that is one call of `all` units. */
 cli_share cli_share_of_call(const char *unit, int64_t all);
-/* Announces that the next call has `all` units, after which the share `to` of the work is done, 0: unknown. */
+/* Announces that the next call has `all` units. After it the share `to` of the work is done; 0: unknown. */
 void cli_share_next(cli_share *s, int64_t all, double to);
 /* An att_progress_fn, with the cli_share as its user */
 bool cli_share_report(void *share_of, double share);

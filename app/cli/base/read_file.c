@@ -30,7 +30,7 @@ static int read_all(int file, const char *path, cli_whole_text *out)
     }
 }
 
-/* Reads what is not a regular file, and so was not checked when it was opened. */
+/* Reads a pipe or device, whose size was not checked when it was opened. */
 static int read_stream(int file, const char *path, cli_whole_text *out)
 {
     att_text_start start = {.size = sizeof start};

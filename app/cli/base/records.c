@@ -19,7 +19,7 @@ static bool is_csv(const char *path)
     return n > 4 && strncasecmp(path + n - 4, ".csv", 4) == 0;
 }
 
-/* A pipe is read once, as it comes. */
+/* Opens a pipe, which is read only once. */
 static int open_stream(cli_records *r, const att_table_options *o)
 {
     const bool standard = !strcmp(r->path, "-");
@@ -95,7 +95,7 @@ static int add(cli_records *r, const att_table_record *record)
     return CLI_DONE;
 }
 
-/* Is it the heading once more, as where files were joined? */
+/* Returns whether the record repeats the heading, as in files that were joined. */
 static bool is_heading(const cli_records *r, const att_table_record *record)
 {
     const char *at = r->heading, *end = at ? at + r->heading_bytes : NULL;
@@ -160,7 +160,7 @@ void cli_records_skipped(const cli_records *r, cli_skipped *out)
 
 /* ---- headings */
 
-/* What a column of a known name has. Of the texts those of the first group that two or more columns have are read. */
+/* The groups of known names of columns. The texts of the first group that two or more columns have are read. */
 enum { SENTENCES, TEXTS, PARTS, SIDES, TITLES, GROUPS, VALUE = GROUPS, NO_TEXT, UNKNOWN };
 
 static const struct {
@@ -212,7 +212,7 @@ static int kind_of(const char *field)
     return UNKNOWN;
 }
 
-/* Counts how many fields of the current record are of each kind. */
+/* Counts the fields of each kind in the current record. */
 static void count_kinds(const cli_records *r, int64_t of[UNKNOWN + 1])
 {
     for (int k = 0; k <= UNKNOWN; k++)
@@ -276,7 +276,7 @@ static int choose_columns(cli_records *r)
     return CLI_DONE;
 }
 
-/* Returns a column that is read; "": there is none. */
+/* Returns the name of a column that is read; "": there is none. */
 static const char *name_of(const cli_records *r, int64_t i)
 {
     const int64_t n = r->chosen ? r->chosen : r->fields;

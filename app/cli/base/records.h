@@ -13,7 +13,7 @@
 typedef struct cli_records {
     /* The current record. Fields are zero-terminated, one after the other in data, whose owner is this struct: a caller
      * may set `used` back to drop fields. */
-    int64_t line;        /* where it begins */
+    int64_t line;        /* the line in which it begins */
     int64_t fields;      /* number of them */
     size_t *begin;       /* [fields]: in data */
     size_t *bytes;       /* [fields] */
@@ -41,26 +41,26 @@ typedef struct cli_records {
 enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by the file's extension */
 /* path: "-" is standard input; it may be a pipe. skip: malformed records that may be left out. */
 int cli_records_open(cli_records *r, const char *path, int format, int64_t skip);
-/* Appends the next record to data; fields 0: the file has ended. Where the heading has named texts, the fields are
- * these, and then the score or label. */
+/* Appends the next record to data. fields 0: the file has ended. If the heading has named texts, the fields are these
+ * texts, then the score or label. */
 int cli_records_next(cli_records *r);
 /* The current record is malformed: fails with a sentence on its line, or if it may be left out, drops it and returns
  * CLI_DONE. */
 int cli_records_refuse(cli_records *r, const char *format, ...) ATT_PRINTF(2, 3);
-/* As above: the current record has one field, though a pair has two. */
+/* Refuses the current record, as above, because it has one field and a pair has two. */
 int cli_records_refuse_one(cli_records *r);
 /* Reports the records that were left out so far. */
 void cli_records_skipped(const cli_records *r, cli_skipped *out);
 void cli_records_close(cli_records *r);
 
-/* Is the current record, the first one, a heading: does each field name a column of texts, scores or labels, such as
- * sentence1, question, negative, score, in letters of either case, or do two or more name texts? */
+/* Returns whether the current record, the first one, is a heading: each field is a name for texts, scores or labels,
+ * such as sentence1, question, negative or score, in letters of either case; or two or more are names for texts. */
 bool cli_records_named(const cli_records *r);
 /* Reports that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
  * columns of texts that it names, which need not be the first. */
 int cli_records_heading(cli_records *r);
-/* Is it a number, perhaps not a finite one? It may have a comma for the point, as where spreadsheets of many countries
- * wrote it. */
+/* Returns whether it is a number, which need not be finite. It may have a comma instead of the point, as spreadsheets
+ * of many countries write it. */
 bool cli_records_number(const char *text, double *value);
 
 #endif

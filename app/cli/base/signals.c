@@ -66,7 +66,7 @@ void cli_end_keeps(const char *path)
             begun[i] = NULL;
 }
 
-/* Async-signal-safe functions: */
+/* Removes temporary files. Calls only async-signal-safe functions. */
 static void clean_up(void)
 {
     for (int i = 0; i < MAX_FILES; i++)
@@ -111,7 +111,7 @@ bool cli_end_forget(void)
     return true;
 }
 
-/* SIGPIPE goes to the thread that writes, where it stays pending while it is blocked. */
+/* Blocks or unblocks SIGPIPE, which goes to the thread that writes and is pending there while it is blocked. */
 static void block_pipe(int how)
 {
     sigset_t one;
@@ -125,8 +125,8 @@ void cli_end_release_pipe(void) { block_pipe(SIG_UNBLOCK); }
 
 /* ---- mapped files */
 
-/* Finds the path of the file that is mapped at `at` in /proc/self/maps, with lines "5581a000-5581c000 r--p 00000000
- * 08:01 1234    /path"; truncated to fit; false if there is none. */
+/* Finds the path of the file that is mapped at `at`, truncated to fit, in /proc/self/maps, whose lines are
+ * "5581a000-5581c000 r--p 00000000 08:01 1234 /path". Returns false if there is none. */
 static bool mapped_file(uintptr_t at, char *path, size_t size)
 {
     enum { FIRST, LAST, REST, PATH } part = FIRST;
@@ -190,8 +190,8 @@ void cli_end_without_memory(void)
     _exit(CLI_FAILED);
 }
 
-/* Memory for jansson, which does not survive a failed allocation: its parser does not notice that a token could not
- * grow (lex_save), loses characters, and writes out of bounds at the closing quote. */
+/* Allocates memory for jansson, and ends the process if that fails. jansson's parser does not notice that a token could
+ * not grow (lex_save), loses characters, and writes out of bounds at the closing quote. */
 static void *allocate(size_t bytes)
 {
     void *p = malloc(bytes);

@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* To be called first: opens descriptors 0 to 2 if closed, sets signal handlers and jansson's allocator. */
+/* Opens descriptors 0 to 2 if closed, and sets signal handlers and jansson's allocator. To be called first. */
 void cli_end_prepare(void);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP only sets cli_signal; before this call, and from the second signal
- * on, it ends the process immediately. */
+/* Makes the first SIGINT, SIGTERM or SIGHUP only set cli_signal. Before this call, and from the second signal on, a
+ * signal ends the process immediately. */
 void cli_end_later(void);
 
-/* After cli_end_later: forgets a SIGINT, so that the next one only sets cli_signal, again; false: there is none, or the
- * signal is another one. */
+/* Forgets a SIGINT, after cli_end_later, so that the next one again only sets cli_signal. Returns false if there is no
+ * signal, or another one. */
 bool cli_end_forget(void);
 
 /* A closed pipe as standard output ends the process by SIGPIPE: between these calls not, but at the second one. The
@@ -26,10 +26,12 @@ void cli_end_release_pipe(void);
 /* Ends the process by this signal, so that a waiting parent sees it. */
 void cli_end_by_signal(int number);
 
-/* Signals that end the process wait until *before is the signal mask again. */
+/* Blocks the signals that end the process, and stores the previous mask in *before. They are delivered when that mask
+ * is restored. */
 void cli_end_block(sigset_t *before);
 
-/* A process group that an early end ends, too, by SIGTERM: that of a program which this process has started; 0: none.
+/* Sets the process group that an early end also ends, by SIGTERM: that of a program which this process has started; 0:
+ * none.
  */
 void cli_signals_forward(pid_t group);
 

@@ -1,4 +1,4 @@
-/* Malformed lines that a command leaves out, if it is told to. */
+/* Malformed lines that a command leaves out if an option permits it. */
 #ifndef CLI_SKIPPED_H
 #define CLI_SKIPPED_H
 
@@ -17,7 +17,7 @@ typedef struct cli_skipped {
     int64_t max, n;  /* the most; so far */
     char first[400]; /* the sentence on the first of them */
 } cli_skipped;
-/* A line is malformed, as a sentence states: fails with it, or leaves it out, if as many may be, and returns CLI_DONE.
+/* Handles a malformed line: returns CLI_DONE if one more may be left out, otherwise fails with this message.
  */
 int cli_skip(cli_skipped *s, const char *format, ...) ATT_PRINTF(2, 3);
 

@@ -18,7 +18,7 @@ typedef struct terminal {
     int fd;
     char begun[MAX_CHARACTER]; /* [bytes]: of a character whose end is not written yet */
     size_t bytes;
-    struct terminal *next; /* of those that cli_terminal_open has opened */
+    struct terminal *next; /* the next one that cli_terminal_open has opened */
 } terminal;
 
 static terminal out, err, *others;
@@ -80,7 +80,7 @@ static void add(chunk *c, const char *text, size_t bytes)
     c->used += bytes;
 }
 
-/* Is s [bytes] the begin of a character, without its end? */
+/* Returns whether s [bytes] is the beginning of a character, without its end. */
 static bool is_begun(const char *s, size_t bytes)
 {
     const unsigned char lead = (unsigned char)*s;
@@ -98,7 +98,7 @@ static void add_character(chunk *c, const char *s, int length)
         add(c, replacement, sizeof replacement - 1);
 }
 
-/* Adds text [bytes]; what it has of a character at its end stays in t. */
+/* Adds text [bytes]. The beginning of a character at its end is kept in t. */
 static void filter(terminal *t, chunk *c, const char *text, size_t bytes)
 {
     char first[MAX_CHARACTER + 1] = {0}; /* the character that an earlier text has begun */
@@ -140,7 +140,7 @@ static void end_character(terminal *t)
     flush(&c);
 }
 
-/* Serves as the write function of a cookie. Returns the bytes written; 0 and errno after an error. */
+/* Writes text: the write function of a cookie. Returns the bytes written; 0, with errno set, after an error. */
 static ssize_t write_text(void *cookie, const char *text, size_t bytes)
 {
     terminal *t = cookie;

@@ -7,18 +7,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* To be called first: puts filters before stdout and stderr where they are terminals; false: out of memory. */
+/* Puts filters before stdout and stderr if they are terminals. To be called first. Returns false if out of memory. */
 bool cli_terminal_prepare(void);
 /* A stream to the terminal that is open as `fd`, which it owns, with such a filter; NULL: out of memory. */
 FILE *cli_terminal_open(int fd);
-/* Flushes standard output; a character that is not whole by then is shown as U+FFFD. As fflush. */
+/* Flushes standard output. An incomplete character is shown as U+FFFD. Returns the same as fflush. */
 int cli_terminal_end(void);
 
 /* Returns the descriptor of a stream, with or without a filter; fileno does not know that of a filter. */
 int cli_descriptor(FILE *f);
-/* Does the stream f lead to a terminal that knows control sequences? $TERM is neither unset nor "dumb". */
+/* Returns whether the stream f leads to a terminal that knows control sequences: $TERM is neither unset nor "dumb". */
 bool cli_has_controls(FILE *f);
-/* Columns of the terminal f; else $COLUMNS, else 80. */
+/* Returns the columns of the terminal f; otherwise $COLUMNS, otherwise 80. */
 int terminal_columns(FILE *f);
 /* Writes a control sequence to f. */
 void cli_terminal_control(FILE *f, const char *sequence);

@@ -12,7 +12,7 @@ enum { CLI_UNKNOWN_SHOWN = 20, CLI_UNKNOWN_BYTES = 64, CLI_UNKNOWN_LIST = 4096 }
 
 typedef struct cli_unknown {
     bool ids;      /* they are quoted, with commas between them */
-    json_t *array; /* or NULL: receives all of a line as they are, where they are UTF-8 */
+    json_t *array; /* or NULL: receives all unknown texts of a line that are UTF-8 */
     int64_t lines; /* with unknown texts */
     int n;         /* number of different texts, mostly characters */
     char text[CLI_UNKNOWN_SHOWN][CLI_UNKNOWN_BYTES];
@@ -20,7 +20,7 @@ typedef struct cli_unknown {
     bool in_line; /* the current line has unknown texts */
 } cli_unknown;
 
-/* For att_tokenize_options.unknown; user: a cli_unknown. */
+/* Adds a text. A function for att_tokenize_options.unknown; user: a cli_unknown. */
 void cli_unknown_add(void *user, const char *text, size_t bytes);
 /* Ends the current line. */
 void cli_unknown_end_line(cli_unknown *u);

@@ -135,7 +135,7 @@ static void title_of(const attention_case *c, char *text, size_t size)
         s->cache ? ", cache" : "");
 }
 
-/* Peak resident memory in bytes; 0: unknown. */
+/* Returns the peak resident memory in bytes; 0: unknown. */
 static double peak_bytes(void)
 {
     char line[128];

@@ -38,7 +38,7 @@ typedef struct attention_case {
     /* the args', of the score and then of the stages, and their gradients; the first of each stage */
     att_tensor param[ATTENTION_MAX_PARAMS], dparam[ATTENTION_MAX_PARAMS];
     int first_param[ATTENTION_MAX_STAGES];
-    att_tensor call_param[ATTENTION_MAX_PARAMS]; /* those of a call with a cache */
+    att_tensor call_param[ATTENTION_MAX_PARAMS]; /* parameters of a call with a cache */
     double window[2];
     int32_t *q_documents, *k_documents; /* [batch, q_len] [batch, k_len], or NULL */
     unsigned char *allowed;             /* [q_len, k_len] of the boolean mask, or NULL */
@@ -46,7 +46,7 @@ typedef struct attention_case {
     int64_t document_length; /* 0: no documents */
     int64_t *k_lengths;      /* [batch] */
     uint32_t *ids;           /* [batch], of the sequences, for dropout */
-    void *memory[32];        /* that of the tensors */
+    void *memory[32];        /* memory of the tensors */
     int n_memory;
     double bytes; /* of the tensors */
 } attention_case;
@@ -66,17 +66,17 @@ int attention_tensor(attention_case *c, att_tensor *out, att_dtype dtype, int ra
 /* Reads row x[b, head, i], as doubles: [dim[3]] of a tensor of rank 4, one number of rank 3. Dimensions of 1 are
  * broadcast. */
 void attention_read(const attention_case *c, const att_tensor *x, int64_t b, int64_t head, int64_t i, double *row);
-/* Floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward for each pair
- * that attends. Causal attention of as many keys as queries counts as half. */
+/* Returns the floating-point operations of the pass: 2 (dim + value_dim) forward and 2 (3 dim + 2 value_dim) backward
+ * for each pair that attends. Causal attention of as many keys as queries counts as half. */
 double attention_flops(const attention_case *c);
-/* Returns the bytes of keys and values if the pass is bound by reading them (one query per head), else 0. */
+/* Returns the bytes of keys and values if the pass is bound by reading them (one query per head), otherwise 0. */
 double attention_reads(const attention_case *c);
 
 /* ---- attention_stages.c: score, modifiers and masks by name ---- */
 
 /* Sets the stages of the spec, and their arguments. */
 int attention_set_stages(attention_case *c);
-/* Returns how many of the parameters are the score's. */
+/* Returns the number of parameters of the score. */
 int attention_score_params(const attention_case *c);
 /* Return the number of keys of sequence b, and the position of its query i. */
 int64_t attention_key_count(const attention_case *c, int64_t b);
@@ -87,8 +87,8 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j);
 
 /* ---- attention_check.c ---- */
 
-/* Compares a sample of the pass's results with plain loops in double. *worst: the largest error relative to what
- * rounding allows; more than 1 is a failure. */
+/* Compares a sample of the pass's results with plain loops in double. *worst: the largest error relative to the error
+ * that rounding allows; more than 1 is a failure. */
 int attention_verify(attention_case *c, double *worst);
 
 #endif

@@ -180,7 +180,7 @@ static void add_score_gradient(reference *r, const pair *p, double ds, double er
     accumulate(r, by_key ? key_dim : dim, r->derivative + first, r->magnitude + first, ds, error, r->sum, r->bound);
 }
 
-/* -INFINITY: there is none. */
+/* Returns the score of the sink; -INFINITY: there is none. */
 static double sink_score(const reference *r, int64_t head)
 {
     const attention_case *c = r->c;
@@ -230,8 +230,8 @@ static int compare(reference *r, const char *name, const att_tensor *x, int64_t 
     return CLI_DONE;
 }
 
-/* Computes r->weight, the weights of a query, 0 where it does not attend; returns the relative error that rounding
- * allows them. */
+/* Computes r->weight, the weights of a query, which are 0 for keys without attention. Returns the relative error that
+ * rounding allows. */
 static double weights(reference *r, pair p, int64_t *first, int64_t *last)
 {
     const double extra = sink_score(r, p.head);
@@ -326,8 +326,8 @@ static int check_dq(reference *r, pair p)
     return compare(r, "dq", &r->c->grads.dq, p.batch, p.head, p.q, dim);
 }
 
-/* Adds to r->sum what query p.q of head p.head contributes to dv, or to dk, of key p.k, whose rows are r->k and r->v:
- * from the library's lse and out, which have been checked. */
+/* Adds to r->sum the contribution of query p.q of head p.head to dv, or to dk, of key p.k, whose rows are r->k and
+ * r->v. It is computed from the library's lse and out, which have been checked. */
 static void add_query(reference *r, const pair *p, bool value)
 {
     const attention_settings *s = &r->c->set;
@@ -493,7 +493,7 @@ static reference reference_of(attention_case *c)
 }
 
 /* Checks the gradients of parameters on one sequence with few queries and some blocks of keys, so that an error is not
- * lost in the sum; with all keys where the mask has lengths. */
+ * lost in the sum; with all keys if the mask has lengths. */
 static int verify_params(const attention_case *whole, double *worst)
 {
     enum { QUERIES = 4, KEYS = 600 };

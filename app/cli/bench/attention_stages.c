@@ -168,7 +168,7 @@ static int parse_bool(attention_case *c, const char *value)
 
 static const struct {
     const char *name;
-    const att_mask *const *mask; /* NULL: in the args alone */
+    const att_mask *const *mask; /* NULL: only in the args */
     int (*parse)(attention_case *c, const char *value);
 } masks[] = {
     {"causal", &att_mask_causal, parse_causal}, {"window", &att_mask_window, parse_window},
@@ -250,7 +250,7 @@ static int make_param(attention_case *c, att_tensor *out, const att_param_shape 
     return code;
 }
 
-/* Without --score-dim there are no projections to it. */
+/* Returns whether the case has a parameter. Without --score-dim there are no projections to it. */
 static bool has_param(const attention_case *c, const att_param_shape *shape)
 {
     return c->set.score_dim || shape->rows != ATT_EXTENT_SCORE_DIM || !shape->columns;

@@ -1,4 +1,4 @@
-/* attend bench attention: tensors of a case, and what the library states of them. */
+/* attend bench attention: makes the tensors of a case, and fits them to the plan's parameters. */
 #include "attention.h"
 #include "attend_util.h"
 
@@ -57,8 +57,8 @@ static void convert(att_ctx *ctx, int64_t n, void *from, att_dtype from_type, vo
     att_tensor_convert(ctx, &x, &out);
 }
 
-/* Numbers in [-1, 1), the same ones for the same seed; in half types multiples of 1/128, which f16 and bf16 hold
- * exactly. */
+/* Fills data with numbers in [-1, 1), which depend only on the seed; in half types they are multiples of 1/128, which
+ * f16 and bf16 hold exactly. */
 static void fill(att_ctx *ctx, void *data, att_dtype dtype, int64_t n, uint64_t seed)
 {
     float run[RUN];

@@ -167,7 +167,7 @@ static int choose_texts(caption_kinds *k, att_ctx *ctx, const caption_candidates
     return code;
 }
 
-/* Learns from the training images which of the four an image should get. */
+/* Learns from the training images which of the four captions an image should get. */
 static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set *train, caption_ridge *ridge)
 {
     caption_references r;

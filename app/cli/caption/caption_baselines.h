@@ -1,4 +1,4 @@
-/* Captions that know nothing of an image, or only its kind, one of four: what a captioner has to beat. */
+/* Baselines for captioners: captions that depend on nothing, or only on the kind of an image, one of four. */
 #ifndef CLI_CAPTION_CAPTION_BASELINES_H
 #define CLI_CAPTION_CAPTION_BASELINES_H
 

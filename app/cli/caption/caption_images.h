@@ -1,4 +1,4 @@
-/* The images of captions, read block by block, and what an encoder makes of them. */
+/* The images of captions, read block by block, and their features from an encoder. */
 #ifndef CLI_CAPTION_CAPTION_IMAGES_H
 #define CLI_CAPTION_CAPTION_IMAGES_H
 
@@ -8,8 +8,8 @@
 int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *unit,
                          int (*each)(void *user, int64_t first, int64_t count, const att_image *images), void *user);
 
-/* Computes the features of images at paths [n]: means over all locations of the encoder's grids -> out [n,
- * m->info.features] */
+/* Computes the features of images at paths [n]: means over all locations of the encoder's grids. out [n,
+ * m->info.features]. */
 int caption_image_features(const cli_captioner *m, const char *const *paths, int64_t n, double *out);
 
 #endif

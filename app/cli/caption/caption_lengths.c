@@ -79,7 +79,7 @@ void caption_lengths_print(const caption_length *rows, int n)
         if (r->to)
             snprintf(range + end, sizeof range - (size_t)end, "%lld", (long long)r->to);
         printf("%8s  %7lld", range, (long long)r->images);
-        if (r->images > 1) /* one alone is always the same */
+        if (r->images > 1) /* samples of a single image are all the same */
             printf("     %6.2f ± %5.2f     %7.4f ± %.4f\n", r->scores.bleu4.mean, half(&r->scores.bleu4),
                    r->scores.cider.mean, half(&r->scores.cider));
         else

@@ -12,7 +12,7 @@ typedef struct caption_length {
     double length; /* mean number of words of their references */
     caption_intervals scores;
 } caption_length;
-/* Scores s of the images of r -> rows [CAPTION_LENGTHS], those that have images; n: how many */
+/* Writes the scores s of the images of r to rows [CAPTION_LENGTHS]: those that have images. Sets their number. */
 enum { CAPTION_LENGTHS = 8 };
 int caption_scores_by_length(const caption_scores *s, const caption_references *r, uint64_t seed, caption_length *rows,
                              int *n);

@@ -102,7 +102,8 @@ static void name_weights(const caption_maps *c, char *text, size_t size)
                  (long long)c->seen.grid[1]);
 }
 
-/* In letters as small as the line needs, but not below MIN_SIZE, where the text is truncated; bold ones are wider. */
+/* Draws a line of text in letters that are as small as needed, but not below MIN_SIZE; then the text is truncated. Bold
+ * letters are wider. */
 static void draw_line(FILE *f, double y, double room, const svg_font *font, const char *text)
 {
     char truncated[1024];

@@ -114,7 +114,7 @@ static int64_t choose(const caption_ridge *r, const double *x)
     return best;
 }
 
-/* Returns what the weights choose for the images that are held out, in sum. */
+/* Returns the sum of the scores that the weights choose for the held-out images. */
 static double held_out(const learning *l)
 {
     double sum = 0;

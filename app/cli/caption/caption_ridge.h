@@ -12,8 +12,9 @@ typedef struct caption_ridge {
     double *weight /* [kinds, width] */, *bias /* [kinds] */;
 } caption_ridge;
 
-/* Learns scores y [kinds, n] from features x [n, width], which become of mean 0 and variance 1. The strength is the one
- * of a few that, trained on four fifths of the images, chooses best for the others. Free *r after an error, too. */
+/* Learns scores y [kinds, n] from features x [n, width], which are changed to mean 0 and variance 1. Of a few strengths
+ * it uses the one that, trained on four fifths of the images, chooses best for the others. Free *r even after an
+ * error. */
 int caption_ridge_learn(caption_ridge *r, att_ctx *ctx, double *x, int64_t n, int64_t width, const float *y,
                         int64_t kinds);
 /* Returns the kind of an image with features x [width], which become of mean 0 and variance 1 as those that were

@@ -1,4 +1,4 @@
-/* How near captions of a set's images are to their references, and what controls and constants reach. */
+/* Scores captions of a set's images against their references, and controls and constant captions for comparison. */
 #ifndef CLI_CAPTION_CAPTION_SCORES_H
 #define CLI_CAPTION_CAPTION_SCORES_H
 
@@ -39,10 +39,10 @@ int caption_scores_intervals(const caption_scores *s, const caption_references *
 int caption_scores_differences(const caption_scores *a, const caption_scores *b, const caption_references *r,
                                uint64_t seed, caption_intervals *out);
 
-/* Another image's caption for each: to[i] is what texts[from] is, and from is never i; both [n], n > 1. */
+/* Gives each image another image's caption: to[i] is texts[from], and from is never i. Both [n], n > 1. */
 int caption_shuffle(const att_ctx *ctx, const char *const *texts, int64_t n, uint64_t seed, const char **to);
 
-/* Distinct texts, the most frequent first: sorted into out [n]; returns their number. -1: no memory */
+/* Sorts distinct texts, the most frequent first, into out [n]. Returns their number; -1: out of memory. */
 int64_t caption_distinct(const char *const *texts, int64_t n, const char **out);
 
 #endif

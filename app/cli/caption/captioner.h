@@ -16,17 +16,17 @@ extern const cli_model_kind cli_captioner_kind;
 int cli_captioner_caption(const cli_captioner *m, int64_t n, const att_image *images,
                           const att_caption_options *options, att_image_caption *out);
 
-/* How captions are searched: options of commands */
+/* The options of commands for the search of captions. */
 typedef struct cli_caption_search {
     int64_t beam, max_words;
     double length_penalty;
     float penalty; /* the same */
 } cli_caption_search;
-/* Refuses what the model cannot do. *s stays where it is while the options are used. */
+/* Checks the options against the model. *s must not move while the options are used. */
 int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, int64_t n_best, att_caption_options *o);
 
 /* clang-format off */
-/* to begins as CLI_CAPTIONER_SHIPPED */
+/* An option for the model. `to` is initialized with CLI_CAPTIONER_SHIPPED. */
 #define CLI_CAPTIONER_OPTION(to)                                                             \
     {"model", 'm', "MODEL", .text = (to),                                                    \
      .help = "model folder, or name of a captioner in the models folder or of the one that \"./dev install --all\" installs"}

@@ -1,4 +1,4 @@
-/* attend evaluate caption: how near captions of a model are to those of people, beside what has to be beaten. */
+/* attend evaluate caption: measures how near captions of a model are to those of people, and compares baselines. */
 #include "caption_baselines.h"
 #include "caption_images.h"
 #include "caption_lengths.h"
@@ -117,7 +117,7 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ranks each image among all by the probability of its caption; images of equal probability keep their order. */
+/* Ranks each image among all images by the probability of its caption. Images of equal probability keep their order. */
 static void rank_images(evaluation *e, const ranking *x)
 {
     const int64_t n = e->n;

@@ -108,7 +108,7 @@ static const cli_option options[] = {
 
 /* ---- options --------------------------------------------------------------------- */
 
-/* Options that have no meaning beside others */
+/* Refuses options that have no effect together with others. */
 static int check_combinations(void)
 {
     const bool transformer = decoder == TRANSFORMER, convolves = !encoder;
@@ -139,7 +139,7 @@ static int check_combinations(void)
     return CLI_DONE;
 }
 
-/* Defaults that depend on other options, for training.json, too */
+/* Sets defaults that depend on other options; training.json gets them, too. */
 static void complete_options(void)
 {
     if (decoder == TRANSFORMER) {
@@ -167,7 +167,7 @@ static int complete_presence(double epochs)
                             (long long)presence_epochs, epochs);
 }
 
-/* Sizes that do not go together, defaults included */
+/* Checks that sizes, including defaults, fit together. */
 static int check_sizes(void)
 {
     int stages = 1;
@@ -251,7 +251,7 @@ static int open_set(caption_training *t, const char *list, att_caption_set **out
 
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
 
-/* No image for validation is trained on. */
+/* Checks that no image is in both the training and the validation set. */
 static int check_overlap(const caption_training *t)
 {
     const int64_t n = t->info.images;
@@ -310,7 +310,7 @@ static void report(const void *training, const att_training_info *info)
 
 /* ---- validation ------------------------------------------------------------------- */
 
-/* Did the last step train word prediction alone? */
+/* Returns whether the last step trained only word prediction. */
 static bool trains_word_prediction(const caption_training *t)
 {
     return att_training_steps(t->common.training) <= att_training_caption_word_prediction_steps(t->common.training);
@@ -318,7 +318,7 @@ static bool trains_word_prediction(const caption_training *t)
 
 static double epochs_of(const caption_training *t) { return cli_training_epochs(&t->common, (double)t->common.steps); }
 
-/* Reports once how far --minutes will go, when that can be seen: after a twentieth of what is left of them. */
+/* Reports once how far the training will get in --minutes, after a twentieth of the remaining time. */
 static void estimate(caption_training *t, double time, double step)
 {
     if (t->first == 0) {
@@ -335,7 +335,7 @@ static void estimate(caption_training *t, double time, double step)
                  cli_training_epochs(&t->common, all), epochs_of(t));
 }
 
-/* With --minutes, word prediction has no more than its share of the time; the rest of it is for words. */
+/* Limits word prediction, with --minutes, to its share of the time, so that the rest is left for captions. */
 static int share_time(void *training)
 {
     caption_training *t = training;
@@ -350,7 +350,7 @@ static int share_time(void *training)
     return cli_status(t->common.ctx, att_training_caption_train_words(t->common.training));
 }
 
-/* Returns what the loss is of. */
+/* Returns the quantity that the loss measures. */
 static const char *quantity(const void *training)
 {
     const caption_training *t = training;
@@ -388,8 +388,8 @@ static int validate(void *training, cli_validation *v)
 
 /* ---- the run ---------------------------------------------------------------------- */
 
-/* Options that do not go together; encoder: becomes its folder, with --resume the training's copy, as the other one may
- * have moved. */
+/* Refuses options that do not go together. Sets the encoder to its folder; with --resume to the training's copy,
+ * because the original may have moved. */
 static int check_options(void *training)
 {
     cli_training *t = training;
@@ -434,7 +434,8 @@ static int open_training(void *training, const att_training_options *common)
     return code;
 }
 
-/* After presence alone there is no model yet: its captions would have no meaning. */
+/* Returns whether there is no model yet, because only word prediction was trained and captions would have no
+ * meaning. */
 static bool has_no_model(void *training, bool stopped)
 {
     const cli_training *t = training;

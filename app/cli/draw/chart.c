@@ -61,7 +61,8 @@ void chart_tick(const chart_axis *a, double value, char *text, size_t size)
 /* Returns the position of a value on the axis, from 0 to 1. */
 static double position_on(const chart_axis *a, double value) { return (value - a->low) / (a->high - a->low); }
 
-/* With margins at both ends, but not below zero unless a value is; without values, from 0 to 1. */
+/* Returns an axis with margins at both ends, which begins below zero only if a value is below zero. Without values it
+ * is from 0 to 1. */
 static chart_axis roomy_axis(double low, double high, int ticks)
 {
     if (!(low <= high))
@@ -233,7 +234,7 @@ static int legend(FILE *f, const chart_panel *p, double left, double top)
     return rows;
 }
 
-/* Width of the tick labels of all panels. */
+/* Returns the width of the tick labels of all panels. */
 static double left_of(const chart *c)
 {
     double widest = 0;
@@ -299,8 +300,9 @@ static const char marks[] = "*+ox#@%&";
 
 static char mark_of(int k) { return marks[k % (int)(sizeof marks - 1)]; }
 
-/* Returns the curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
- * neighbors; NAN where the curve is not. *from: the first point to read, updated for the next column. */
+/* Returns the curve's height in the column [low, high) of x: the mean of its points there, otherwise a value
+ * interpolated between neighbors; NAN outside of the curve. *from: the first point to read, updated for the next
+ * column. */
 static double height_at(const chart_curve *v, double low, double high, int64_t *from)
 {
     double sum = 0;
@@ -318,7 +320,7 @@ static double height_at(const chart_curve *v, double low, double high, int64_t *
     return a->y + (b->y - a->y) * ((low + high) / 2 - a->x) / (b->x - a->x);
 }
 
-/* Characters of a panel; cell [ROWS][columns] has the number of the curve there, -1: none. */
+/* Draws the characters of a panel: cell [ROWS][columns] gets the number of the curve there, -1: none. */
 static void sketch(const chart_panel *p, const chart_axis *x, const chart_axis *y, int columns,
                    int (*cell)[MAX_COLUMNS])
 {
@@ -344,7 +346,7 @@ static void row_label(const chart_axis *y, int row, char *text, size_t size)
             chart_tick(y, k * y->step, text, size);
 }
 
-/* Prints the ticks of x, those that do not overlap; none in a narrow terminal. */
+/* Prints the ticks of x that do not overlap. A narrow terminal has none. */
 static void print_x_labels(FILE *f, const chart *c, const chart_axis *x, int indent, int columns)
 {
     int column = fprintf(f, "%*s", indent, "");

@@ -35,9 +35,9 @@ typedef struct chart {
 #define CHART_MAX 1e100
 #define CHART_MIN 1e-100 /* numbers that are no further apart are drawn as one */
 
-/* Self-contained SVG, for light and dark pages. Returns 0, or -1 if out of memory. */
+/* Writes a self-contained SVG for light and dark pages. Returns 0, or -1 if out of memory. */
 int chart_svg(FILE *f, const chart *c);
-/* For a terminal or a log; colors: see terminal_colors(f). Each curve has its own character. */
+/* Prints the chart for a terminal or a log. colors: see terminal_colors(f). Each curve has its own character. */
 void chart_terminal(FILE *f, const chart *c, int colors);
 /* Returns the color of curves of this number. */
 color chart_color(int number);
@@ -48,7 +48,7 @@ typedef struct chart_axis {
     double first, last; /* of the ticks, in steps */
 } chart_axis;
 
-/* Over [low, high], with about `ticks` ticks. */
+/* Returns an axis over [low, high] with about `ticks` ticks. */
 chart_axis chart_axis_over(double low, double high, int ticks);
 /* Writes a tick's value as text, with as many decimals as the steps need: "0.25", "12,000". */
 void chart_tick(const chart_axis *a, double value, char *text, size_t size);

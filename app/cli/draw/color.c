@@ -14,7 +14,7 @@ static const struct {
 enum { LAST_STOP = sizeof stops / sizeof *stops - 1 };
 static const double lightest = 0.975, darkest = 0.27;
 
-/* OKLab to linear sRGB and back: Ottosson 2020, https://bottosson.github.io/posts/oklab/ */
+/* Converts OKLab to linear sRGB and back: Ottosson 2020, https://bottosson.github.io/posts/oklab/ */
 static uint8_t encode(double linear)
 {
     double v = linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
@@ -59,7 +59,7 @@ int terminal_colors(FILE *f)
     return depth && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0) ? 1 << 24 : 256;
 }
 
-/* Nearest of the six levels 0, 95, 135, 175, 215, 255 of the 256-color cube. */
+/* Returns the nearest of the six levels 0, 95, 135, 175, 215, 255 of the 256-color cube. */
 static int cube(uint8_t v) { return v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40; }
 
 void terminal_color(FILE *f, int colors, int layer, color c)

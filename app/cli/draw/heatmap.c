@@ -40,7 +40,7 @@ static int widest(const char *const *labels, int64_t n)
     return width;
 }
 
-/* Columns for labels in a terminal of this width; longer ones are truncated. */
+/* Returns the columns for labels in a terminal of this width. Longer labels are truncated. */
 static int short_label(const char *const *labels, int64_t n, int columns)
 {
     const int width = widest(labels, n), max = columns < 48 ? columns / 3 : 16;
@@ -200,8 +200,8 @@ typedef struct layout {
 
 enum { SVG_LABEL = 200 };
 
-/* Returns the label for a picture: fonts draw the lower block that begins a piece of SentencePiece as a long bar, so an
- * open box stands for it. Both have three bytes. */
+/* Returns the label for a picture. Fonts draw the lower block that begins a piece of SentencePiece as a long bar;
+ * therefore it is replaced by an open box. Both have three bytes. */
 static const char *svg_label(const char *const *labels, int64_t i, char text[SVG_LABEL])
 {
     static const char block[] = "\u2581", box[] = "\u2423";

@@ -10,7 +10,8 @@ double image_panel_scale(const att_image *image, double longest)
     return scale < 1 ? scale : floor(2 * scale) / 2;
 }
 
-/* Enlarged to twice the size of the drawing, as not all programs that show an SVG keep the edges of pixels sharp. */
+/* Draws the image, enlarged to twice the size of the drawing, because not all programs that show an SVG keep the edges
+ * of pixels sharp. */
 static att_status draw(FILE *f, const image_panel *p, const att_image *image)
 {
     const bool smaller = p->height < (double)image->height;

@@ -12,14 +12,14 @@ typedef struct image_panel {
     double left, top, width, height;
 } image_panel;
 
-/* The side of an image is at most `longest` px; where it can be, `scale` px a pixel are a multiple of 1/2, so that
- * they are whole ones in a PNG of twice the size. */
+/* Returns the scale in px per pixel, with which the side of an image is at most `longest` px. If possible it is a
+ * multiple of 1/2, so that pixels are sharp in a PNG of twice the size. */
 double image_panel_scale(const att_image *image, double longest);
-/* Draws the image itself; the edges of pixels stay sharp where it is enlarged. 0, or a code after a message. */
+/* Draws the image itself. The edges of pixels are sharp if it is enlarged. Returns 0, or a code after a message. */
 int image_panel_draw(FILE *f, const image_panel *p);
-/* In pale gray, for colors over it. */
+/* Draws the image in pale gray, for colors over it. */
 int image_panel_draw_pale(FILE *f, const image_panel *p);
-/* Weights [rows, columns] of locations of `cell` px (height, width) each, from the upper left corner on. */
+/* Draws weights [rows, columns] of locations of `cell` px (height, width) each, from the upper left corner on. */
 void image_panel_draw_weights(FILE *f, const image_panel *p, int64_t rows, int64_t columns, const double cell[2],
                               const float *weights, const chart_axis *scale);
 

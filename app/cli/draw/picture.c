@@ -37,7 +37,7 @@ int picture_open(picture *p, const char *path)
 
 /* ---- PNG ------------------------------------------------------------------- */
 
-/* Reports why the program failed, by what it printed. */
+/* Reports why the program failed, with the text that it printed. */
 static int fail(const picture *p, int status, FILE *printed)
 {
     char line[512] = "";

@@ -1,10 +1,10 @@
-/* Files of drawings: SVG, or a PNG of it where the name ends in .png. */
+/* Files of drawings: SVG, or PNG if the name ends in .png. */
 #ifndef CLI_PICTURE_H
 #define CLI_PICTURE_H
 
 #include "cli/base/output.h"
 
-/* What the help of an option for such a file states. */
+/* The text for such a file in the help of an option. */
 #define PICTURE_FORMATS "SVG; or PNG, drawn by rsvg-convert with the fonts here, if its name ends in .png"
 
 typedef struct picture {
@@ -12,11 +12,11 @@ typedef struct picture {
     cli_output out;
 } picture;
 
-/* Does the name end in .svg or .png? */
+/* Returns whether the name ends in .svg or .png. */
 bool picture_has_name(const char *path);
 /* path NULL or "-": standard output. */
 int picture_open(picture *p, const char *path);
-/* code 0: the file is put in place; else removed. Returns code, or CLI_FAILED. */
+/* Closes the picture. If code is 0, puts the file in place; otherwise removes it. Returns code, or CLI_FAILED. */
 int picture_close(picture *p, int code);
 
 #endif

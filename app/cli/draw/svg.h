@@ -16,13 +16,13 @@ typedef struct svg_font {
 
 /* title: for browsers and screen readers. */
 void svg_begin(FILE *f, double width, double height, const char *title);
-/* On dark pages the color light[i] is shown as dark[i]. Both [n]. */
+/* Makes dark pages show the color light[i] as dark[i]. Both [n]. */
 void svg_dark(FILE *f, const color *light, const color *dark, int n);
 void svg_end(FILE *f);
 /* tooltip NULL: none. */
 void svg_rect(FILE *f, double x, double y, double width, double height, double radius, color fill, const char *tooltip);
 void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke);
-/* Lines from point to point, x and y [n]; dash: lengths of lines and gaps as "6 4", NULL: one line. */
+/* Draws lines from point to point, x and y [n]. dash: lengths of lines and gaps as "6 4"; NULL: one line. */
 void svg_polyline(FILE *f, const double *x, const double *y, int64_t n, double width, const char *dash, color stroke);
 /* tooltip NULL: none. */
 void svg_circle(FILE *f, double x, double y, double radius, color fill, const char *tooltip);
@@ -37,7 +37,7 @@ void svg_named_end(FILE *f);
 void svg_again(FILE *f, const char *name, double x, double y);
 /* y is the vertical center of the letters. */
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
-/* Approximate width of a text, for layout. */
+/* Returns the approximate width of a text, for layout. */
 double svg_text_width(const char *text, double size);
 /* Escapes text for elements and attributes; invalid UTF-8 and characters not allowed in XML become U+FFFD. */
 void svg_escape(FILE *f, const char *text);

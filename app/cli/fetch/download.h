@@ -4,8 +4,9 @@
 
 #include "cli/model/known_models.h"
 
-/* Downloads m to the folder models/NAME, whose path it writes to *folder, completely or not at all; *is_new: whether
- * it was missing. Checks the sizes of its files if it was not. A signal after cli_end_later interrupts it. */
+/* Downloads m to the folder models/NAME, completely or not at all, and writes its path to *folder. *is_new: whether it
+ * was missing; if it was not, checks only the sizes of its files. A signal after cli_end_later interrupts the
+ * download. */
 int cli_download(const cli_known_model *m, const char *models, att_model_path *folder, bool *is_new);
 
 #endif

@@ -39,7 +39,7 @@ static int make_folders(const char *path)
     return mkdir(path, 0777) && errno != EEXIST ? cli_fail_errno(path) : CLI_DONE;
 }
 
-/* Does the locked descriptor still lead to the path, or has another process removed it meanwhile? */
+/* Returns whether the locked descriptor still leads to the path: no other process has removed it. */
 static bool is_at_path(const cli_unfinished *u)
 {
     struct stat a, b;

@@ -1,5 +1,5 @@
-/* A temporary folder beside its target, for one process at a time. The lock ends with the process, so what a killed one
- * has left is removed by the next. */
+/* A temporary folder next to its target, for one process at a time. The lock ends with the process, so the next process
+ * removes the files of a killed one. */
 #ifndef CLI_FETCH_UNFINISHED_H
 #define CLI_FETCH_UNFINISHED_H
 

@@ -72,8 +72,7 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
 
 /* ---- answers */
 
-/* Opens a session of one sequence, which keeps what it has computed of the conversation. After an error it is opened
- * anew. */
+/* Opens a session of one sequence, which keeps the state of the conversation. After an error it is opened again. */
 static int open_session(cli_conversation *c)
 {
     const att_generation_options *o =
@@ -81,7 +80,7 @@ static int open_session(cli_conversation *c)
     return c->session ? CLI_DONE : cli_status(c->m->base.ctx, att_generation_new(c->m->generator, o, &c->session));
 }
 
-/* Takes all steps of an answer; one that is interrupted has what there is of it. */
+/* Takes all steps of an answer. An interrupted answer has the text that was generated. */
 static int generate_all(cli_conversation *c, const att_tokens *prompt, const att_generate_options *o, cli_reply *reply)
 {
     att_ctx *ctx = c->m->base.ctx;

@@ -24,11 +24,12 @@ int cli_conversation_open(cli_conversation *c, const cli_language *m, const char
 void cli_conversation_close(cli_conversation *c);
 /* Removes all messages but the system's. */
 void cli_conversation_reset(cli_conversation *c);
-/* Sets the system message; an empty one: there is none. Fails, and changes nothing, where the template has none. */
+/* Sets the system message; an empty text removes it. Fails, and changes nothing, if the template has no system
+ * message. */
 int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes);
-/* Adds a message of the user, and generates the answer, which becomes a message, too. o: its stop and first sequence
- * are set here. After CLI_FAILED the conversation is unchanged. CLI_INTERRUPTED: it has what was generated before a
- * signal. reply is freed by cli_reply_free in any case. */
+/* Adds a message of the user, and generates and adds the answer. The function sets o's stop and first sequence. After
+ * CLI_FAILED the conversation is unchanged. After CLI_INTERRUPTED it has the text that was generated before a signal.
+ * cli_reply_free must free reply in any case. */
 int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,
                            cli_reply *reply);
 void cli_reply_free(const cli_conversation *c, cli_reply *reply);

@@ -40,7 +40,7 @@ static int measure(const cli_language *m, const att_tokens *tokens, att_perplexi
     return cli_status(m->base.ctx, status);
 }
 
-/* bytes: of the text that the predicted tokens stand for */
+/* Prints the results. bytes: of the text of the predicted tokens. */
 static int print(const att_perplexity *p, size_t bytes, double seconds)
 {
     const double bits = p->loss * (double)p->tokens / (log(2) * (double)bytes);

@@ -53,7 +53,7 @@ int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_s
     if (code)
         return code;
     const bool asked = s->sample || s->temperature > 0 || s->top_k >= 0 || s->top_p >= 0 || s->min_p >= 0;
-    if (greedy) /* without what the folder states for sampling */
+    if (greedy) /* without the folder's settings for sampling */
         out->repetition_penalty = asked ? out->repetition_penalty : 1;
     out->sample = (asked || (!greedy && out->sample)) && s->temperature != 0;
     out->temperature = (float)(s->temperature > 0 ? s->temperature : (double)out->temperature);

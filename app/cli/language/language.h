@@ -14,7 +14,7 @@ typedef struct cli_language {
 } cli_language;
 extern const cli_model_kind cli_language_kind;
 
-/* Options for sampling; negative: not given, but of the two penalties in the second line, where that is 0. */
+/* Options for sampling. A negative number was not given; for the two penalties in the second line 0 was not given. */
 typedef struct cli_sampling {
     double temperature, top_p, min_p, repetition_penalty;
     double presence_penalty, frequency_penalty;
@@ -57,13 +57,13 @@ typedef struct cli_sampling {
      .help = "with --json: also the K most probable tokens at each token, with their log probabilities"}
 /* clang-format on */
 
-/* Sets *out to the folder's sampling with what was given, and a seed where none was; greedy, where `greedy` and no
- * option asks for sampling. *out has pointers to s. */
+/* Sets *out to the folder's settings for sampling, changed by the given options, with a random seed if none was given.
+ * If `greedy` is true and no option requests sampling, *out is greedy. *out has pointers to s. */
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out);
 /* Reports how tokens are sampled, as options that repeat it; nothing if they are not. */
 void cli_sampling_note(const att_sampling *s, int64_t seed);
 
-/* Fails where the model has fewer tokens. */
+/* Checks that the model has at least `top` tokens. */
 int cli_top_check(const cli_language *m, int64_t top);
 
 /* Tokens and their log probabilities, for --json. top_ids and top_log_probabilities: [n, top], or NULL. */
@@ -82,7 +82,7 @@ void cli_tokens_write(cli_json *j, const char *key, const cli_language *m, const
 /* Returns how a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */
 const char *cli_generation_end(att_generation_end end);
 
-/* Fails where a prompt of this number of tokens cannot be continued; what: "the prompt", "line 3". */
+/* Checks that a prompt of this number of tokens can be continued. what: "the prompt", "line 3". */
 int cli_prompt_check(const cli_language *m, const char *what, int64_t tokens);
 
 #endif

@@ -32,7 +32,8 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
     }
     if (d)
         closedir(d);
-    c->paused = strstr(c->newest, "-pause") != NULL; /* of two of the same step, the name of the pause is the first */
+    c->paused = strstr(c->newest, "-pause") != NULL; /* of two checkpoints of the same step, the pause's name comes
+                                                      * first */
 }
 
 /* Moves them to a folder of the descriptor `to`; -1: removes them. */

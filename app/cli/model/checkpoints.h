@@ -18,14 +18,15 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c);
 int cli_checkpoints_remove(const char *folder);
 int cli_checkpoints_move(const char *folder, const char *to);
 
-/* FOLDER/training.json, which has the options of the training: an object to be released, or NULL where it does not
- * exist. Returns a code; errors: a symbolic link, not a regular file, no JSON object. */
+/* Reads FOLDER/training.json, which has the options of the training, into *out: an object that the caller releases, or
+ * NULL if the file does not exist. Returns a code. Errors: a symbolic link, not a regular file, not a JSON object. */
 int cli_training_file_read(const char *folder, json_t **out);
 /* The path of the file: to [CLI_TRAINING_PATH]. */
 enum { CLI_TRAINING_PATH = 4300 };
 int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH]);
 
-/* FNV-1a (Fowler, Noll, Vo) of further bytes [n], with `sum` of those before; of none it is 0. */
+/* Returns FNV-1a (Fowler, Noll, Vo) of further bytes [n]. sum: the result for the bytes before them, 0 if there are
+ * none. */
 uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n);
 /* Computes the checksum of a file, as 16 hexadecimal digits. Returns a code. */
 enum { CLI_CHECKSUM = 17 };

@@ -40,7 +40,7 @@ att_subject cli_model_subject(const char *path)
     att_ctx *ctx = NULL;
     att_model_identity id = {.size = sizeof id};
     att_status s = att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1));
-    s = s ? s : att_model_identify(ctx, path, &id); /* opening it reports what is wrong with it */
+    s = s ? s : att_model_identify(ctx, path, &id); /* opening it reports the error */
     att_close(ctx);
     if (s == ATT_ERR_MEMORY)
         cli_end_without_memory();
@@ -56,7 +56,7 @@ bool cli_model_is(att_subject subject, const char *name)
     return s == ATT_OK && cli_model_subject(folder.text) == subject;
 }
 
-/* Has the training of a captioner trained word prediction alone? */
+/* Returns whether the training of a captioner has trained only word prediction. */
 static bool has_no_words(const char *folder, const cli_checkpoints *c)
 {
     char path[sizeof(att_model_path) + sizeof c->newest];
@@ -116,15 +116,15 @@ static void add_of_subject(void *user, const char *name)
     if (att_model_find(name, &folder) || cli_model_subject(folder.text) != list->subject)
         return;
     if (list->count == 1 && !strcmp(list->first, name))
-        return; /* in the models folder and among those that come with attend */
+        return; /* it is in the models folder and comes with attend */
     if (list->count++ == 0)
         snprintf(list->first, sizeof list->first, "%s", name);
     const size_t n = strlen(list->names);
     snprintf(list->names + n, sizeof list->names - n, "%s%s", n ? ", " : "", name);
 }
 
-/* Returns the model to fetch instead of a missing one: that of this name or, if there is no other model of the subject,
- * any of the subject; NULL: none. */
+/* Returns the model to fetch for a missing one: the model of this name or, if there is no model of the subject, any
+ * model of the subject; NULL: none. */
 static const char *to_fetch(const char *name, const model_list *list)
 {
     const cli_known_model *m = cli_known_model_find(name);
@@ -232,7 +232,7 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
 
 /* ---- Opening ----------------------------------------------------------------- */
 
-/* Conversion takes its time: an int8 of a model of some GB that is stored as f32. */
+/* Opens a model, with progress, because conversion may take long, such as to int8 from some GB of f32. */
 static int open_path(cli_model *m, const att_model_options *options)
 {
     cli_share p = cli_share_of_call("% opened", 100);

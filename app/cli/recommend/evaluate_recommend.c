@@ -1,4 +1,4 @@
-/* attend evaluate recommend: how well next items are predicted, by a model and by what it has to beat. */
+/* attend evaluate recommend: measures how well a model and baselines predict next items. */
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
@@ -99,7 +99,7 @@ static void note_split(const evaluation *e, const char *name, const char *was)
              e->m.base.name, name, was);
 }
 
-/* Sets what is not typed of the split to that of the training; reports what is typed and differs. */
+/* Sets options of the split that were not given to those of the training, and reports given ones that differ. */
 static void restore_split(const evaluation *e, const cli_interactions_options *was)
 {
     const bool points = is_typed("valid-from") || is_typed("test-from"),
@@ -108,7 +108,7 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
     const struct {
         const char *name;
         double *is, was;
-        bool excluded; /* by what is typed */
+        bool excluded; /* by an option that was given */
     } numbers[] = {{"min-actions", &min_actions, (double)was->min_actions, false},
                    {"valid-share", &data.valid_share, was->valid_share, points},
                    {"test-share", &data.test_share, was->test_share, points}};
@@ -140,8 +140,8 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
     data.min_actions = (int64_t)min_actions;
 }
 
-/* Reads and splits as the training did, except for options that are typed. If the model may have been trained on what
- * is held out here, reports why: because of these options, the log, or the models that the training began with. */
+/* Reads and splits as the training did, except for options that were given. If the model may have been trained on
+ * held-out actions, reports the reason: these options, the log, or the models with which the training began. */
 static int restore_training(const evaluation *e, const json_t *training)
 {
     bool other = false;
@@ -353,7 +353,7 @@ static void json_estimate(cli_json *j, const char *key, const att_interval *x)
     cli_json_number(j, name, x->high, 8);
 }
 
-/* Writes the sizes of the training part, and what is held out. */
+/* Writes the sizes of the training part and of the held-out parts. */
 static void json_training(cli_json *j, const evaluation *e)
 {
     const att_holdout_info *h = &e->log.held;

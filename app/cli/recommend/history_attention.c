@@ -10,7 +10,7 @@ typedef struct map {
     const cli_recommender *m;
     att_trace *trace;
     int64_t n, columns; /* the last items, as many as there are positions */
-    int64_t used;       /* of these by the model, where the mask of BERT4Rec has a position, too */
+    int64_t used;       /* items that the model uses; the mask of BERT4Rec has a position, too */
     int64_t tokens;     /* of the model */
     float *row;         /* [tokens]: weights of one head */
     float *weights;     /* [n, MAX_COLUMNS] at first, then [n, columns] */
@@ -45,7 +45,7 @@ static int add_column(map *w, int64_t layer, int64_t head)
     return code;
 }
 
-/* Heads only where all of them fit. */
+/* Adds the columns. Heads are added only if all of them fit. */
 static int add_columns(map *w)
 {
     const int64_t layers = w->m->info.layers, heads = w->m->info.heads;

@@ -33,7 +33,7 @@ static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_
 
 int cli_interactions_copy_pipe(cli_interactions_options *o)
 {
-    static cli_copy copy; /* is open until the process ends */
+    static cli_copy copy; /* open until the process ends */
     if (o->path && !strcmp(o->path, "-"))
         o->path = "/dev/stdin";
     return cli_copy_pipe(&o->path, &copy);
@@ -70,7 +70,7 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
     return code;
 }
 
-/* Options that only a split by time has. */
+/* Refuses options that only a split by time has. */
 static int check_other_split(const cli_interactions_options *o)
 {
     const bool valid = o->valid_from || o->valid_share > 0;
@@ -160,7 +160,7 @@ static void find_times(const cli_interactions *l, double *first, double *last)
     }
 }
 
-/* Reports columns that may have been read as something else than they are. */
+/* Reports columns that may have been read in the wrong role. */
 static void note_columns(const cli_interactions *l)
 {
     const att_interactions_info *i = &l->info;
@@ -203,7 +203,7 @@ static void note_rest(const cli_interactions *l)
     note_columns(l);
 }
 
-/* Reads the points in time of the options, in the unit of the log; 0: there are none. */
+/* Reads the points in time of the options, in the unit of the log. They are 0 if not given. */
 static int read_points(const cli_interactions *l, const cli_interactions_options *o, double *valid_from,
                        double *test_from)
 {
@@ -227,7 +227,7 @@ int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_inter
         .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
     const att_status s = att_holdout_new(l->log, split, &l->holdout);
     if (s)
-        note_rest(l); /* before the error, as its reason may be among the notes */
+        note_rest(l); /* before the error, because its reason may be among the notes */
     code = cli_status(ctx, s);
     if (!code)
         code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
@@ -241,7 +241,7 @@ void cli_interactions_close(cli_interactions *l)
     *l = (cli_interactions){0};
 }
 
-/* From when to when the actions are: of the wrong column one sees it. */
+/* Reports the first and the last time of the actions, which shows whether the column is the right one. */
 static void report_times(const cli_interactions *l)
 {
     double first, last;

@@ -62,23 +62,23 @@ typedef struct cli_interactions {
     att_holdout_info held;
 } cli_interactions;
 
-/* Where the log comes from standard input ("-") or another pipe, copies it to a file, so that it can be read more than
- * once in this process; o->path is then the path of that. */
+/* Copies a log from standard input ("-") or another pipe to a file, so that this process can read it more than once.
+ * o->path becomes the path of the file. */
 int cli_interactions_copy_pipe(cli_interactions_options *o);
 /* Reads the log of o. items [n_items], or NULL if n_items is 0: ids that get the first numbers. */
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items);
-/* Sets what was not given of the split to its defaults. */
+/* Sets options of the split that were not given to their defaults. */
 void cli_interactions_complete(cli_interactions_options *o);
-/* Errors: options of another split, or that go not together. To be called when they are complete. */
+/* Checks complete options. Errors: an option belongs to another split, or options do not go together. */
 int cli_interactions_check(const cli_interactions_options *o);
 /* Splits it by options that are checked. */
 int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o);
 void cli_interactions_close(cli_interactions *l);
 
-/* Reports the sizes of the log and what is unusual about it, a line each, on standard error. */
+/* Reports the sizes of the log, and anything unusual about it, on standard error, a line each. */
 void cli_interactions_report(const cli_interactions *l);
-/* Reports only what is unusual about the log; path: that of the log. */
+/* Reports only anything unusual about the log. path: that of the log. */
 void cli_interactions_note(const cli_interactions *l, const char *path);
 /* "leave-one-out", "time", "none" */
 const char *cli_split_name(att_holdout_kind kind);

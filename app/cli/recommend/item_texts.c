@@ -16,11 +16,11 @@ typedef struct reading {
     int64_t *line; /* [n] */
     size_t room;
     int64_t n, column; /* texts; the field that is one */
-    const char *name;  /* of that column; NULL: not given */
+    const char *name;  /* name of that column; NULL: not given */
 } reading;
 
-/* Is it one of the names [up to NULL], in letters of either case? In RecBole's files a name has a type,
- * "title:token_seq". */
+/* Returns whether it is one of the names, which end with NULL, in letters of either case. In RecBole's files a name has
+ * a type, "title:token_seq". */
 static bool is_name(const char *field, const char *const *names)
 {
     bool found = false;
@@ -40,7 +40,7 @@ static bool is_header(const cli_records *in)
     return is_name(in->data + in->begin[0], names) || (in->fields > 1 && is_name(in->data + in->begin[1], text_names));
 }
 
-/* The current record is a header: which column has the texts? */
+/* Chooses the column with the texts. The current record is a header. */
 static int choose_column(reading *r, const char *path)
 {
     const char *const given[] = {r->name, NULL};

@@ -1,4 +1,4 @@
-/* What items are, as texts: titles, descriptions. And vectors of them by a sentence model. */
+/* The texts of items, such as titles and descriptions, and their vectors by a sentence model. */
 #ifndef CLI_RECOMMEND_ITEM_TEXTS_H
 #define CLI_RECOMMEND_ITEM_TEXTS_H
 
@@ -29,10 +29,10 @@ int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column,
 void cli_item_texts_free(cli_item_texts *t);
 /* Fails if there are texts, but no action of the log has an item with one; path: of the texts. */
 int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_interactions *log);
-/* Returns the text of an item; NULL: it has none. */
+/* Returns the text of an item; NULL: there is none. */
 const char *cli_item_texts_find(const cli_item_texts *t, const char *id);
-/* Embeds the texts of the log's items from `first` up to `end` by this sentence model (NULL: the only one), as
- * t->vectors [end - first, width]; zeros where an item has none. */
+/* Embeds the texts of the log's items [first, end) by this sentence model (NULL: the only one) into t->vectors
+ * [end - first, width]. Items without a text have zeros. */
 int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, const att_interactions *log,
                          int64_t first, int64_t end);
 

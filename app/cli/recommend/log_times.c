@@ -44,7 +44,7 @@ static const char *write_number(double x, char text[CLI_TIME_BYTES])
     return text;
 }
 
-/* Writes the date and time of day in UTC; false: there is none with a year of four digits. */
+/* Writes the date and time of day in UTC. Returns false if the year does not have four digits. */
 static bool split(double seconds, struct tm *date)
 {
     const time_t whole = (time_t)(fabs(seconds) < 1e12 ? seconds : 0);

@@ -17,7 +17,7 @@ extern const cli_model_kind cli_recommender_kind;
 /* Lists the ids of all items, malloc'd: [items]. */
 int cli_recommender_ids(const att_recommender *m, int64_t items, const char ***ids);
 
-/* Histories of items, to be asked for together. */
+/* Histories of items, for one call. */
 typedef struct cli_histories {
     int64_t n;        /* histories */
     int64_t *offsets; /* [n + 1] */

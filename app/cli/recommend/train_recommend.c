@@ -1,4 +1,4 @@
-/* attend train recommend: SASRec or BERT4Rec, from a log of what users did. */
+/* attend train recommend: trains SASRec or BERT4Rec from a log of actions. */
 #include "cli/base/progress.h"
 #include "cli/base/signals.h"
 #include "cli/model/checkpoints.h"
@@ -131,7 +131,7 @@ static int check_options(void *training)
     return cli_interactions_check(&data);
 }
 
-/* Options of one of both architectures, once it is known. */
+/* Checks the options of an architecture. */
 static int check_arch(const recommend_training *t)
 {
     const bool bert = t->base ? strcmp(t->info.type, "attend-bert4rec") == 0 : arch == BERT4REC;
@@ -144,7 +144,7 @@ static int check_arch(const recommend_training *t)
 
 /* ---- data ----------------------------------------------------------------------- */
 
-/* Ids of the items that get the first numbers: those of the model, then those that have texts. */
+/* Lists the ids of the items that get the first numbers: those of the model, then those that have texts. */
 static int first_items(const recommend_training *t, const char ***ids, int64_t *n)
 {
     const int64_t old = t->base ? t->info.items : 0;
@@ -180,7 +180,7 @@ static int read_log(recommend_training *t)
     return code;
 }
 
-/* Finds what the model to begin with was trained on, to be stored; another log is read as that was. */
+/* Finds the training of the initial model, to store it. Another log is read in the same way. */
 static int read_base_training(recommend_training *t)
 {
     const bool renewed = t->common.renewed;
@@ -208,7 +208,7 @@ static int open_base(recommend_training *t)
     return code || t->common.continues ? code : read_base_training(t);
 }
 
-/* Returns the checksum of what is held out for validation, and how it is ranked. */
+/* Returns the checksum of the actions that are held out for validation, and of the kind of ranking. */
 static int64_t checksum(const recommend_training *t)
 {
     uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
@@ -318,7 +318,7 @@ static void write_settings(char *text, size_t size)
     strncat(text, "}", size - strlen(text) - 1);
 }
 
-/* Sets the options of a new model that were not chosen to what it has, for the log and training.json. */
+/* Sets the options of a new model that were not given to its actual values, for the log and training.json. */
 static int show_sizes(const recommend_training *t)
 {
     att_recommender_info i = {.size = sizeof i};
@@ -358,8 +358,8 @@ static int open_training(recommend_training *t, const att_training_options *comm
     return code ? code : show_sizes(t);
 }
 
-/* With another log: begins with the model in the folder, which then finds it in FOLDER/base when it continues. Until it
- * has begun, the training that is there stays. */
+/* Opens a training with another log, which begins with the model in the folder. That model is kept in FOLDER/base,
+ * where the training finds it when it continues. The old training is kept until the new one has begun. */
 static int open_renewed(recommend_training *t, const att_training_options *common)
 {
     const char *folder = t->common.options.folder;
@@ -381,7 +381,8 @@ static int open_any(void *training, const att_training_options *common)
     const size_t n = strlen(o->folder);
     const bool in_folder =
         t->common.renewed || (model_name && !strncmp(model_name, o->folder, n) && !strcmp(model_name + n, "/base"));
-    t->common.in_folder = in_folder && !(t->texts.vectors && t->common.new_items > 0); /* which are worth having */
+    t->common.in_folder = in_folder && !(t->texts.vectors && t->common.new_items > 0); /* because they are expensive to
+                                                                                        * compute */
     int code = in_folder && !t->common.renewed && !o->resume ? cli_base_model_restore(o->folder, model_name) : CLI_DONE;
     if (!code)
         code = (t->common.renewed ? open_renewed : open_training)(t, common);

@@ -44,7 +44,7 @@ static double number_of(const json_t *options, const char *name, double otherwis
     return text ? strtod(text, NULL) : otherwise;
 }
 
-/* "leave-one-out" -> its number, also of NULL, as it is the default. */
+/* Returns the number of a split: that of "leave-one-out" also for NULL, because it is the default. */
 static int split_number(const char *name)
 {
     int i = ATT_HOLDOUT_NONE;
@@ -65,7 +65,7 @@ void cli_training_data_split(const json_t *options, cli_interactions_options *o)
     cli_interactions_complete(o);
 }
 
-/* Does a training with the split `was` learn nothing that `is` holds out, of the same log? */
+/* Returns whether a training with the split `was` learns nothing that `is` holds out, if the log is the same. */
 static bool covers(const cli_interactions_options *was, const cli_interactions_options *is)
 {
     if (was->split != is->split)
@@ -121,7 +121,7 @@ int cli_training_data_other_log(const json_t *training, const char *path, bool *
 
 /* ---- how the log was read ----------------------------------------------------------- */
 
-/* Have two names the same end, ".csv", but for ".gz"? What comes from a pipe has any. */
+/* Returns whether two names have the same ending, such as ".csv", apart from ".gz". A pipe matches any ending. */
 static bool same_end(const char *a, const char *b)
 {
     const char *names[] = {a, b};

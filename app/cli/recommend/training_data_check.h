@@ -1,4 +1,4 @@
-/* What recommenders were trained on, as their training.json states: it must not be what they are measured by. */
+/* Checks that recommenders were not trained on the actions that measure them, by their training.json. */
 #ifndef CLI_RECOMMEND_TRAINING_DATA_CHECK_H
 #define CLI_RECOMMEND_TRAINING_DATA_CHECK_H
 
@@ -24,7 +24,7 @@ int cli_check_reading(const json_t *all, const char *name, const char *path, con
 /* Reports of each of `trained_on` (or NULL) in which way it may have been trained on what is held out by `here`, whose
  * path is that of the log; name: of the model that began with it. Returns a code. */
 int cli_training_data_note(const json_t *trained_on, const char *name, const cli_interactions_options *here);
-/* Is the log another one than that of the training? Returns a code. */
+/* Sets *other: whether the log is not that of the training. Returns a code. */
 int cli_training_data_other_log(const json_t *training, const char *path, bool *other);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* How many labels differ. */
 int cli_labels_count(const char *data, const size_t *begin, int64_t stride, int64_t n, int64_t *different);
-/* label[i]: the number of label i among all that differ, in numerical order if all are whole numbers, otherwise in
+/* label[i]: the number of label i among all that differ, in numerical order if all are integers, otherwise in
  * alphabetical order. *word [*different]: these labels, malloc'd; they point into data. */
 int cli_labels_number(const char *data, const size_t *begin, int64_t stride, int64_t n, int32_t *label,
                       const char ***word, int64_t *different);

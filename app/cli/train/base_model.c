@@ -30,7 +30,7 @@ static int copy_file(const char *from, const char *to)
     return code;
 }
 
-/* Does another process train in the folder? It holds a lock (see att_training). */
+/* Returns whether another process trains in the folder: it holds a lock (see att_training). */
 static bool is_locked(const char *folder)
 {
     char path[sizeof(att_model_path) + 32];
@@ -102,7 +102,7 @@ static void unlock_next(void)
     next_lock = -1;
 }
 
-/* Removes the folder, with what a process has written to it or has begun to. */
+/* Removes the folder, with all complete and unfinished files of a process. */
 static void remove_next(const char *next)
 {
     DIR *d = opendir(next);
@@ -147,7 +147,7 @@ static int complete(const char *folder, const char *next)
     return code;
 }
 
-/* Can the model move to FOLDER/base? */
+/* Checks that the model can move to FOLDER/base. */
 static int check_base(const char *folder)
 {
     char path[PATH];
@@ -170,7 +170,7 @@ int cli_base_model_recover(const char *folder)
     int code = path_of(folder, "next", &next);
     if (code || !exists(folder, "next"))
         return code;
-    if (!lock_next(next.text) || is_locked(folder)) { /* by a process that is at work */
+    if (!lock_next(next.text) || is_locked(folder)) { /* by a process that is running */
         unlock_next();
         return CLI_DONE;
     }
@@ -220,7 +220,7 @@ int cli_base_model_end(cli_training *t, const att_model_path *next, int code)
 
 /* ---- the model of a training that begins once more */
 
-/* Does the folder have the weights of FOLDER/base? */
+/* Sets *has: whether the folder has the weights of FOLDER/base. */
 static int has_weights_of(const char *folder, const char *base, bool *same)
 {
     char path[PATH], sum[2][CLI_CHECKSUM] = {"", ""};

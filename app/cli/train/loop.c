@@ -1,4 +1,4 @@
-/* What all trainings have in common: steps until a limit or a signal, checkpoints, validations, a log. */
+/* The loop of all trainings: steps until a limit or a signal, checkpoints, validations, a log. */
 #include "cli/base/progress.h"
 #include "cli/model/checkpoints.h"
 #include "train.h"
@@ -13,7 +13,7 @@
 
 #define NOTE "loss %la over %lld, epoch %lld, norm %la, rate %la; best %la, worse since %lld; seconds "
 
-/* Wall-clock time of the training, with that of the processes that it continues. */
+/* Returns the wall-clock time of the training, including that of the processes that it continues. */
 static double seconds_of(const cli_training *t) { return t->seconds + cli_seconds() - t->begin; }
 
 static void write_note(cli_training *t)
@@ -24,7 +24,7 @@ static void write_note(cli_training *t)
              s->best, (long long)s->worse, seconds_of(t));
 }
 
-/* Starts with an empty state where the checkpoint has none, or an invalid one. */
+/* Reads the state from the checkpoint. It is empty if the checkpoint has none, or an invalid one. */
 static void read_note(cli_training *t)
 {
     double loss, norm, rate, best, seconds = 0;
@@ -85,7 +85,7 @@ static int validate(cli_training *t, int64_t step)
     return CLI_DONE;
 }
 
-/* Evaluates the model that the training begins with; what follows has to be better. */
+/* Evaluates the initial model. Later models must be better. */
 static int validate_first(cli_training *t)
 {
     char line[640];
@@ -111,14 +111,14 @@ void cli_training_forget(cli_training *t)
     t->state.n = 0;
 }
 
-/* Progress in [0, 1] towards the nearest limit; 0 where there is none. */
+/* Returns the progress in [0, 1] towards the nearest limit; 0 if there is none. */
 static double share_of(const cli_training *t, int64_t step)
 {
     const double steps = t->steps ? (double)step / (double)t->steps : 0;
     return fmin(1, fmax(steps, cli_training_time(t)));
 }
 
-/* Early stopping: did the last `patience` validations bring no improvement? */
+/* Returns whether to stop early: the last `patience` validations brought no improvement. */
 static bool is_out_of_patience(const cli_training *t)
 {
     return t->options.patience > 0 && t->state.worse >= t->options.patience;
@@ -129,10 +129,10 @@ static bool is_due(const cli_training *t, int64_t step, bool done)
     return t->state.n > 0 && (done || step % t->validate_every == 0);
 }
 
-/* Has it reached a limit? */
+/* Returns whether the training has reached a limit. */
 static bool is_done(const cli_training *t, int64_t step) { return share_of(t, step) >= 1 || is_out_of_patience(t); }
 
-/* Validates and saves, each where it is due after this step. */
+/* Validates and saves, if each is due after this step. */
 static int validate_and_save(cli_training *t, int64_t step, bool done, bool *unsaved)
 {
     int code = is_due(t, step, done) ? validate(t, step) : CLI_DONE;
@@ -143,8 +143,8 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
     return code;
 }
 
-/* Makes up for what the last process could not do after its last step: a signal came before the validation, or the
- * checkpoint could not be written, and only a pause was saved, which is not one of those that are averaged. */
+/* Does the work that the last process could not do after its last step: a signal came before the validation, or the
+ * checkpoint could not be written and only a pause was saved, which is not averaged. */
 static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
 {
     cli_checkpoints c;
@@ -155,7 +155,7 @@ static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
     return validate_and_save(t, step, done, unsaved);
 }
 
-/* Until one of the limits, or a signal. *limit: it was a limit. */
+/* Runs steps until one of the limits, or a signal. *limit: it was a limit. */
 static int run_steps(cli_training *t, bool *limit)
 {
     int64_t counted = 0, step = att_training_steps(t->training);
@@ -191,9 +191,9 @@ static int run_steps(cli_training *t, bool *limit)
     }
     cli_progress_end(&progress);
     *limit = done && !code;
-    if (code == CLI_INTERRUPTED) /* in the middle of a step, which then counts as none, or of a validation */
+    if (code == CLI_INTERRUPTED) /* in the middle of a step, which then does not count, or of a validation */
         code = CLI_DONE;
-    if (unsaved && code) { /* as far as possible; the first error has been reported */
+    if (unsaved && code) { /* saves if possible; the first error has been reported */
         write_note(t);
         att_training_pause(t->training);
     } else if (unsaved)
@@ -217,7 +217,7 @@ static int log_options(cli_training *t)
     return code;
 }
 
-/* Reports what the training has, where the training stands and how far it goes; done: no further. */
+/* Reports the data of the training, its current step and its limits. done: it has reached a limit. */
 static int report_start(const cli_training *t, bool done)
 {
     att_training_info info = {.size = sizeof info};
@@ -251,7 +251,7 @@ static int report_start(const cli_training *t, bool done)
     return CLI_DONE;
 }
 
-/* Has the folder the model that its training began with? */
+/* Returns whether the folder has the initial model of its training. */
 static bool has_base(const char *folder)
 {
     char path[4200];
@@ -259,7 +259,7 @@ static bool has_base(const char *folder)
     return snprintf(path, sizeof path, "%s/base", folder) < (int)sizeof path && stat(path, &s) == 0;
 }
 
-/* If checkpoints remain, reports how large they are and what they are for. */
+/* Reports the size and the purpose of remaining checkpoints. */
 static void report_checkpoints(const cli_training *t)
 {
     cli_checkpoints c;

@@ -21,7 +21,7 @@ static const json_t *stored_in(const cli_training *t, const char *object, const 
     return json_object_get(json_object_get(t->file.stored, object), name);
 }
 
-/* names: NULL has none. */
+/* Returns whether the list has this name. names NULL: the list is empty. */
 static bool is_in(const char *const *names, const char *name)
 {
     while (names && *names && strcmp(*names, name))
@@ -47,7 +47,7 @@ static bool is_path(const cli_option *p)
     return p->text && (strstr(p->value, "FILE") || strstr(p->value, "FOLDER") || !strcmp(p->value, "MODEL"));
 }
 
-/* Is there something at the path? */
+/* Returns whether there is something at the path. */
 static bool is_there(cli_training *t, const char *path, struct stat *s)
 {
     if (stat(path, s) == 0)
@@ -57,7 +57,7 @@ static bool is_there(cli_training *t, const char *path, struct stat *s)
     return false;
 }
 
-/* Standard input, a descriptor, a pipe: nothing that can be read again by its name. */
+/* Returns whether it is standard input, a descriptor or a pipe, which cannot be read again by its name. */
 static bool is_passing(cli_training *t, const char *path)
 {
     struct stat s;
@@ -72,8 +72,8 @@ static const char *inside(const char *folder, const char *path)
     return !strncmp(path, folder, n) && path[n] == '/' ? path + n + strspn(path + n, "/") : NULL;
 }
 
-/* Writes the path of a file as it is stored: "./" and its path if it is in the output folder, else the absolute path. A
- * name (of a model) stays. */
+/* Writes the path of a file in the stored form: "./" and its path if it is in the output folder, otherwise the absolute
+ * path. A name (of a model) is not changed. */
 static void write_path(cli_training *t, const char *path, char text[VALUE])
 {
     struct stat s;
@@ -90,7 +90,7 @@ static void write_path(cli_training *t, const char *path, char text[VALUE])
         t->file.path_error = errno;
 }
 
-/* Is a number outside the range of what can be typed? It stands for one that is not set. */
+/* Returns whether a number is outside the option's range, which marks one that is not set. */
 static bool is_unset(const cli_option *p, double x)
 {
     return (p->integer || p->number) && !(x > p->min || (x == p->min && !p->above_min));
@@ -136,8 +136,8 @@ static int check_value(cli_training *t, const cli_option *p, const char *why)
     return !was == !set && (!set || !strcmp(was, text)) ? CLI_DONE : differs(t, p->name, was, set ? text : NULL, why);
 }
 
-/* Compares a file with the one that the training began with; what is not known of that is the same. how: receives what
- * differs. */
+/* Compares a file with the one at the training's start. Unknown properties count as equal. how: receives the
+ * difference. */
 static int compare_file(const cli_training *t, const cli_option *p, char how[128])
 {
     struct stat s;
@@ -145,7 +145,7 @@ static int compare_file(const cli_training *t, const cli_option *p, char how[128
     const json_t *bytes = stored_in(t, "bytes", p->name);
     const char *was = json_string_value(stored_in(t, "checksums", p->name));
     *how = '\0';
-    if (stat(*p->text, &s) || !S_ISREG(s.st_mode)) /* another command reports what cannot be opened */
+    if (stat(*p->text, &s) || !S_ISREG(s.st_mode)) /* another function reports files that cannot be opened */
         return CLI_DONE;
     if (json_is_integer(bytes) && s.st_size != (off_t)json_integer_value(bytes))
         snprintf(how, 128, "has %lld bytes, but had %lld", (long long)s.st_size, (long long)json_integer_value(bytes));
@@ -159,13 +159,13 @@ static int compare_file(const cli_training *t, const cli_option *p, char how[128
     return CLI_DONE;
 }
 
-/* May the file of an option be another one, where the training begins anew? */
+/* Returns whether the file of an option may be another one, with which the training begins again. */
 static bool may_differ(const cli_training *t, const cli_option *p)
 {
     return t->kind->renewed && is_in(t->kind->renewed, p->name);
 }
 
-/* Checks that a file that the training began with is unchanged; if it is not, the training begins anew. */
+/* Checks that a file is unchanged since the training's start. If it is not, the training begins again. */
 static int check_file(cli_training *t, const cli_option *p)
 {
     char how[128];
@@ -281,7 +281,7 @@ bool cli_training_typed(const cli_training *t, const char *name)
 
 bool cli_schedule_falls(int kind) { return kind == ATT_SCHEDULE_COSINE || kind == ATT_SCHEDULE_LINEAR; }
 
-/* Where the learning rate depends on the last step, that stays. */
+/* Checks that the last step is unchanged, if the learning rate depends on it. */
 static int check_last_step(cli_training *t)
 {
     const cli_training_options *o = &t->options;

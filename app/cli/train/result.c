@@ -1,4 +1,4 @@
-/* What comes out of a training: validations, the model, what --json prints. */
+/* The results of a training: validations, the model, the output of --json. */
 #include "cli/base/progress.h"
 #include "train.h"
 
@@ -7,10 +7,10 @@
 
 static att_dtype dtype(const cli_training *t) { return t->options.dtype ? ATT_F16 : ATT_F32; }
 
-/* Is the model the one of the best validation? */
+/* Returns whether the model is the one of the best validation. */
 static bool keeps_best(const cli_training *t) { return t->kind->keeps_best && t->validates && !t->options.average; }
 
-/* Appends what share of the time since the last validation the training has waited for images. */
+/* Appends the share of the time since the last validation for which the training has waited for images. */
 static void add_waiting(cli_training *t, double now, cli_validation *v)
 {
     const double waited = t->seconds_waiting(t->training);

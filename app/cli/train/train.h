@@ -1,4 +1,4 @@
-/* The commands of attend train: their common options, what FOLDER/training.json stores, and how they run. A command
+/* The commands of attend train: their common options, the contents of FOLDER/training.json, and the loop. A command
  * adds its own options and functions, a cli_trainer. */
 #ifndef CLI_TRAIN_TRAIN_H
 #define CLI_TRAIN_TRAIN_H
@@ -36,7 +36,7 @@ typedef struct cli_training_options {
      .help = "output folder: checkpoints and log, in the end the model"},                                             \
     {"resume", 0, NULL, .flag = &(o).resume,                                                                          \
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption"}
-/* How it trains */
+/* The options of the training itself. */
 #define CLI_TRAINING_OPTIONS(o)                                                                                       \
     {"steps", 0, "N", .integer = &(o).steps, .max = 1 << 30, .quiet = true,                                           \
      .help = "stop after N steps; 0, the default: no such limit"},                                                    \
@@ -101,12 +101,12 @@ typedef struct cli_validation {
     bool unscored;   /* it has no score, and counts neither as better nor as worse */
 } cli_validation;
 
-/* What is special about a command. Functions get the training, the first member of a struct of the command's; those
- * that return an int, a code. NULL: there is nothing to do. */
+/* The differences between the commands. Functions get the training, which is the first member of the command's struct.
+ * Those that return an int return a code. NULL: there is nothing to do. */
 typedef struct cli_trainer {
     const char *command;         /* "translate" */
-    const char *unit;            /* what progress counts: "images"; NULL: tokens */
-    const char *validation;      /* what is needed for a validation: "--valid FILE" */
+    const char *unit;            /* the unit of progress, such as "images"; NULL: tokens */
+    const char *validation;      /* the option that a validation needs: "--valid FILE" */
     const char *score, *measure; /* of a validation, as in --json and for people: "spearman", "Spearman" */
     int digits;                  /* of the measure after the point */
     bool negative;               /* the score is minus the measure, a loss */
@@ -124,7 +124,7 @@ typedef struct cli_trainer {
     int (*check)(void *t); /* options that need others, or contradict them; sets defaults that depend on others */
     int (*read)(void *t);  /* data; sets `batches` and `validates` */
     int (*open)(void *t, const att_training_options *o); /* the training; where this fails it leaves no files */
-    void (*report)(const void *t, const att_training_info *info); /* states what data it has */
+    void (*report)(const void *t, const att_training_info *info); /* reports the data */
     int (*validate)(void *t, cli_validation *v);
     const char *(*quantity)(const void *t); /* the loss's name at this step; or NULL: "loss" */
     int (*after_step)(void *t);
@@ -142,23 +142,24 @@ typedef struct cli_training_state {
     int64_t worse; /* validations since the best */
 } cli_training_state;
 
-/* What FOLDER/training.json had at the start of the process, and what it gets. */
+/* The contents of FOLDER/training.json: at the start of the process, and to be written. */
 typedef struct cli_training_file {
-    json_t *stored;            /* or NULL. Values of options point into it, */
-    json_t *paths;             /* and into this one */
-    json_t *bytes, *checksums; /* of the files, once they have been stored; or NULL */
-    json_t *trained_on;        /* what the model to begin with was trained on (cli_training_data_of); NULL: as stored */
-    bool may_renew;            /* the first option of kind->renewed was typed */
+    json_t *stored;              /* or NULL. Values of options point into it, */
+    json_t *paths;               /* and into this one */
+    json_t *bytes, *checksums;   /* of the files, once they have been stored; or NULL */
+    json_t *trained_on;          /* the data on which the initial model was trained (cli_training_data_of); NULL: as
+                                  * stored */
+    bool may_renew;              /* the first option of kind->renewed was typed */
     bool typed[CLI_MAX_OPTIONS]; /* of kind->options */
-    int path_error; /* the first error, an errno, of what a path is; 0: none. Without this, a failing disk would store
-                     * other options. */
+    int path_error; /* the first error, an errno, of checking a path; 0: none. Without this, a failing disk would change
+                     * the stored options. */
 } cli_training_file;
 
 struct cli_training {
     const cli_trainer *kind;
     cli_training_options options;
     bool continues; /* --resume, and not with another file of kind->renewed */
-    bool renewed;   /* it begins anew, because of such a file */
+    bool renewed;   /* it begins again, because of such a file */
     cli_training_file file;
     att_ctx *ctx;
     att_training *training;
@@ -170,44 +171,44 @@ struct cli_training {
     const char *used_by;   /* the command that takes the model; NULL: that of the trainer */
     bool has_base;         /* it begins with a model, which is a candidate for the best */
     bool in_folder;        /* the output folder has that, too, and keeps it until there is a better one */
-    int64_t new_items;     /* which that does not have */
+    int64_t new_items;     /* new items, which the old log does not have */
     double (*seconds_waiting)(const att_training *t); /* of all steps, for images; or NULL */
     att_model_path model;                             /* a path for the command */
-    char note[320];                                   /* where options.note of the training points to */
+    char note[320];                                   /* memory of options.note of the training */
     /* private */
     int64_t steps, validate_every, save_every; /* as options state; steps 0: no limit */
     bool stays;                                /* the folder's model is the one that it had */
-    double score;                              /* of the model that has been written, where it is known, or NAN */
+    double score;                              /* of the model that has been written; NAN: unknown */
     double waited, validated;                  /* at the last validation: waits for images, the time of it */
     cli_log log;
     cli_training_state state;
     double seconds, begin; /* spent by earlier processes; the start of this one */
 };
 
-/* To be called when the command line has been parsed: cli_command.complete. With --resume, sets the options that were
- * not typed to the stored ones, and marks them in `given`. Errors: an option that was typed and differs, but may not; a
- * file that has changed; the training is one of another command; it stored no options. Without --resume: the folder
- * has a training already. */
+/* Completes the options when the command line has been parsed: cli_command.complete. With --resume, sets the options
+ * that were not given to the stored ones, and marks them in `given`. Errors: a given option differs, but must not; a
+ * file has changed; the training is one of another command; it stored no options. Without --resume: the folder has a
+ * training already. */
 int cli_training_complete(cli_training *t, const cli_trainer *kind, bool *given);
 /* Trains until a limit or a signal, saves a checkpoint of the last step and writes the model. Reports to standard error
- * and to FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between, but
- * for the seconds. Returns an exit code. */
+ * and to FOLDER/log.jsonl, which has the same lines, except the seconds, whether or not the training was interrupted.
+ * Returns an exit code. */
 int cli_training_run(cli_training *t);
 
 /* ---- For a command's functions --------------------------------------------------- */
 
 /* Returns the share of --minutes that has passed; 0: there is no such limit. */
 double cli_training_time(const cli_training *t);
-/* Makes reports begin anew after this step, because the training then learns something else. */
+/* Makes reports begin again after this step, because the training then minimizes another loss. */
 void cli_training_forget(cli_training *t);
-/* Does the learning rate of this att_schedule_kind fall to 0 at the last step? */
+/* Returns whether the learning rate of this att_schedule_kind falls to 0 at the last step. */
 bool cli_schedule_falls(int kind);
-/* As cli_status, of a library's function that opens a training: what it states of its options has their names here, as
- * --label-smoothing, and is a misuse. */
+/* Reports like cli_status an error of a library function that opens a training. An error about the function's options
+ * is a misuse, and the message has their names on the command line, such as --label-smoothing. */
 int cli_training_status(const att_ctx *ctx, att_status s);
-/* Returns how many epochs n steps are. */
+/* Returns the number of epochs of n steps. */
 double cli_training_epochs(const cli_training *t, double n);
-/* *name: of a model to begin with; becomes its folder, t->model, as the training stores it. */
+/* Finds the initial model. *name: its name, which becomes its folder, t->model, as the training stores it. */
 int cli_training_find_model(cli_training *t, att_subject subject, const char **name);
 
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by
@@ -216,21 +217,21 @@ int cli_training_bleu(const cli_training *t, const char *texts, const char *refe
 
 /* ---- For this room --------------------------------------------------------------- */
 
-/* In a folder that cli_training_run has opened. */
+/* Runs the training in a folder that cli_training_run has opened. */
 int cli_training_loop(cli_training *t);
 /* Runs a validation, which ends a run of steps, and keeps the model if it is the best and keeping is wanted. */
 int cli_training_validate(cli_training *t, cli_validation *v);
 /* Writes the model after the last step. stopped: a signal came before a limit. *none: there is no model yet. */
 int cli_training_write(cli_training *t, bool stopped, bool *none);
-/* --json: prints what model the folder has now. Returns code, or that of an error. */
+/* Prints the line of --json about the model that the folder has now. Returns code, or that of an error. */
 int cli_training_print_result(const cli_training *t, int code);
 
 /* Reads FOLDER/training.json for cli_training_complete. */
 int cli_training_options_read(cli_training *t, bool *given);
-/* Was the option typed? */
+/* Returns whether the option was given. */
 bool cli_training_typed(const cli_training *t, const char *name);
-/* Stores the options as they are in the folder's training.json; paths in --output relative to it, "./base", so that it
- * can be moved. finished: the step after which the training has finished; 0: it has not. */
+/* Stores the current options in the folder's training.json. Paths in --output are relative to it, such as "./base", so
+ * that it can be moved. finished: the step after which the training has finished; 0: it has not. */
 int cli_training_options_write(cli_training *t, const char *folder, int64_t finished);
 /* Writes the options as a line of the log of a training, of step 0, malloc'd. */
 int cli_training_options_line(cli_training *t, char **line);

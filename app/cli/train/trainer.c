@@ -1,4 +1,4 @@
-/* What runs a command of attend train: its common options, its data, its steps. */
+/* Runs a command of attend train: its common options, its data, its steps. */
 #include "cli/base/progress.h"
 #include "cli/base/signals.h"
 #include "train.h"

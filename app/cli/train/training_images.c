@@ -31,7 +31,7 @@ static bool describe(const struct stat *s, cli_image_file *f)
     return S_ISREG(s->st_mode);
 }
 
-/* Reads what is known of a file; by many threads at once. False: it cannot be read. */
+/* Reads the properties of a file. Many threads may call it at the same time. Returns false if it cannot be read. */
 static bool read_file(const char *path, cli_image_file *f)
 {
     unsigned char block[1 << 14];
@@ -50,7 +50,7 @@ static bool read_file(const char *path, cli_image_file *f)
     return ok;
 }
 
-/* Has the file the content that is known? With unchanged size and times it is not read. */
+/* Returns whether the file has the known content. With unchanged size and times it is not read. */
 static bool is_same(const char *path, const cli_image_file *known)
 {
     cli_image_file is;
@@ -112,7 +112,7 @@ static int parse_line(cli_training_images *t, const char *path, char *line)
     return f.name ? CLI_DONE : cli_fail_memory();
 }
 
-/* Trainings of older versions have none. */
+/* Reads the list of images. Trainings of older versions have none. */
 static int read_list(cli_training_images *t)
 {
     char path[PATH], *line = NULL;
@@ -179,14 +179,14 @@ void cli_training_images_free(cli_training_images *t)
 
 /* ---- checking many */
 
-enum { BLOCK = 256 }; /* of images, between two times that progress is shown */
+enum { BLOCK = 256 }; /* images between two reports of progress */
 
 typedef struct checking {
     cli_training_images *t;
     const char *(*path)(const void *set, int64_t i);
     const void *set;
     int64_t first, n; /* images of the block */
-    bool compares;    /* with those of the training that continues */
+    bool compares;    /* compare with those of the training that continues */
     cli_image_file file[BLOCK];
     bool wrong[BLOCK];
     char why[BLOCK][400];
@@ -213,7 +213,8 @@ static void check_one(void *arg, int i)
     snprintf(c->why[i], sizeof c->why[i], "%s", s != ATT_OK ? att_error(c->t->ctx) : path);
 }
 
-/* Do the known files that are next have the names of the set? If not, the training reports that its images are others.
+/* Returns whether the next known files have the names of the set. If not, the training reports that its images have
+ * changed.
  */
 static bool is_known(const checking *c, int64_t n)
 {
@@ -266,7 +267,7 @@ static int check_blocks(checking *c, int64_t n, bool *broken, int64_t *wrong)
     return code;
 }
 
-/* Reports what follows from the number of images that are not as they should be. */
+/* Reports the number of broken or changed images, and returns the code that follows from it. */
 static int conclude(const checking *c, int64_t n, int64_t wrong)
 {
     if (wrong && c->compares)

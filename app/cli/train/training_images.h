@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is known of a file. FOLDER/images.tsv has a line of each. */
+/* The known properties of a file. FOLDER/images.tsv has a line for each. */
 typedef struct cli_image_file {
     uint64_t checksum;              /* of the content */
     int64_t bytes, changed, status; /* size; times of the last change of content and of status, in nanoseconds */
@@ -27,13 +27,13 @@ typedef struct cli_training_images {
     int64_t n_known;
 } cli_training_images;
 
-/* Checks further images [n], all of a set, by their paths, with all threads: decodes them, and leaves those that fail
- * out of the set. Where the training continues, its broken images are left out, and others have the content that they
- * had when it began; files with unchanged size and times are not read. Errors, each after a list of the images: broken
- * ones, without skip_broken; changed ones. */
+/* Checks images [n], all of a set, by their paths, with all threads: decodes them, and leaves those that fail out of
+ * the set. If the training continues, leaves out its broken images, and checks that the content of others is unchanged
+ * since its start; files with unchanged size and times are not read. Errors, each after a list of the images: broken
+ * images, without skip_broken; changed images. */
 int cli_training_images_check(cli_training_images *t, int64_t n, const char *(*path)(const void *set, int64_t i),
                               att_status (*leave_out)(void *set, const bool *broken), void *set);
-/* Writes FOLDER/images.tsv, where a training begins with images in files. *made: it did not exist. */
+/* Writes FOLDER/images.tsv, if a training begins with images in files. *made: it did not exist. */
 int cli_training_images_write(const cli_training_images *t, bool *made);
 /* Removes it again. */
 void cli_training_images_discard(const cli_training_images *t);

@@ -7,13 +7,13 @@
 #include "cli/translate/translator.h"
 
 typedef struct cli_alignment {
-    const char *path;    /* FILE.svg, FILE.png: a picture of the first text. "-": one below each translation, on
-                          * standard output. Else JSON, an object for each text. NULL: nothing */
+    const char *path;    /* FILE.svg, FILE.png: a picture of the first text. "-": a picture below each translation, on
+                          * standard output. Otherwise JSON, an object for each text. NULL: nothing */
     int64_t layer, head; /* -1: the last, the mean of all */
     /* private */
     const cli_translator *m;
     picture file;
-    int64_t count; /* of texts so far */
+    int64_t count; /* number of texts until now */
 } cli_alignment;
 
 int cli_alignment_open(cli_alignment *a, const cli_translator *m);

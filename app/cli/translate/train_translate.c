@@ -123,8 +123,8 @@ static const char *const sizes[][3] = {
 static const char *const model_types[] = {[TRANSFORMER] = "marian", [RNN] = "attend-seq2seq"};
 static const char *const attentions[] = {"none", "additive", "dot", "general"};
 
-/* Writes the settings of the model as JSON: those of --preset, or, with --config, what the command line states beside
- * it. */
+/* Writes the settings of the model as JSON: those of --preset or, with --config, the other settings of the command
+ * line. */
 static int choose_model(char text[SETTINGS])
 {
     if (config && preset >= 0)
@@ -178,7 +178,7 @@ static int read_texts(void *training)
     return code;
 }
 
-/* Options that need others, or contradict them. */
+/* Checks for options that need others, or contradict them. */
 static int check_options(void *training)
 {
     translate_training *t = training;

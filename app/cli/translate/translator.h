@@ -14,7 +14,7 @@ typedef struct cli_translator {
 extern const cli_model_kind cli_translator_kind;
 
 /* clang-format off */
-/* to begins as CLI_TRANSLATOR_SHIPPED */
+/* An option for the model. `to` is initialized with CLI_TRANSLATOR_SHIPPED. */
 #define CLI_TRANSLATOR_OPTION(to)                                                            \
     {"model", 'm', "MODEL", .text = (to),                                                    \
      .help = "model folder, or name of a model in the models folder or of one that comes with attend"}

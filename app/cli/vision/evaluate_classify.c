@@ -40,12 +40,12 @@ typedef struct class_count {
     int64_t images, answers, right;
 } class_count;
 
-/* What was counted. */
+/* The counts. */
 typedef struct counts {
     cli_vision m;
     att_image_set *set;
     att_image_set_info set_info;
-    int64_t classes, images; /* of the model; of the set, in the end those that could be read */
+    int64_t classes, images; /* of the model; of the set, finally only those that could be read */
     int64_t broken;          /* the others */
     class_count *of;         /* [classes] */
     int64_t *confusion;      /* [classes, classes]: class, answer; NULL: it is not shown */
@@ -129,7 +129,7 @@ static int count_all(counts *c)
 
 static double share(int64_t part, int64_t all) { return all ? (double)part / (double)all : NAN; }
 
-/* Both are NAN where there is none to be found. */
+/* Return precision and recall. Both are NAN if there are no images for them. */
 static double precision(const class_count *n) { return share(n->right, n->answers); }
 static double recall(const class_count *n) { return share(n->right, n->images); }
 
@@ -247,7 +247,7 @@ static int print(const counts *c)
     return cli_output_close(&out, code);
 }
 
-/* Rows sum to 1, so the diagonal has the recall. */
+/* Draws the confusion matrix. Rows sum to 1, so the diagonal has the recall. */
 static int draw(const counts *c)
 {
     const int64_t n = c->classes;
@@ -278,7 +278,7 @@ static int draw(const counts *c)
 
 /* ---- The work ---------------------------------------------------------------- */
 
-/* Have the model's classes names, not only numbers? */
+/* Returns whether the model's classes have names, not only numbers. */
 static bool has_names(const counts *c)
 {
     bool names = false;

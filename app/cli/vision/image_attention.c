@@ -61,7 +61,7 @@ static int read_weights(image_attention *a)
     return code;
 }
 
-/* Memory for image_attention_terminal, which then cannot fail where a picture has been written before */
+/* Makes the labels for image_attention_terminal, so that it cannot fail after a picture has been written. */
 static int make_labels(image_attention *a)
 {
     const int64_t rows = a->seen.grid[0];
@@ -138,7 +138,7 @@ void image_attention_name(const image_attention *a, char *text, size_t size)
         snprintf(text, size, "Layer %lld, head %lld: %s", (long long)a->layer, (long long)a->head, of);
 }
 
-/* "12.0 % goes to [CLS] and the registers, not in the picture"; "" where there are no such tokens. */
+/* Writes "12.0 % goes to [CLS] and the registers, not in the picture", or "" if there are no such tokens. */
 static void name_rest(const image_attention *a, char *text, size_t size)
 {
     const char *tokens = a->mean                                                 ? "the tokens before the patches"
@@ -157,7 +157,7 @@ enum { MARGIN = 24, SIDE = 360, GAP = 28, BAR = 100 };
 /* The image is drawn twice, each time with this size. */
 typedef struct layout {
     double scale;         /* pixels of the drawing for one of the image */
-    image_panel panel[2]; /* as it is; under colors */
+    image_panel panel[2]; /* the image itself; the image under colors */
 } layout;
 
 static layout arrange(const image_attention *a)
