@@ -47,13 +47,13 @@ ATT_API att_status att_ranges_add(att_ctx *ctx, const float *x, int64_t n, int64
 
 /* Quantizes vectors x [n, dim] to codes [n, att_precision_bytes(p, dim)]. For int8 and uint8 the step is
  *     floor((x - lowest) / s), at least 0 and at most 255, s = (highest - lowest) / 255, or 1 where that is 0,
- * all in f32. ranges may be NULL for other precisions. Errors: sizes below 0, dim below 1; p is not a precision; ranges
- * are missing, not finite, in the wrong order or so wide that highest - lowest overflows; for int8 and uint8 a number
- * is NaN, whose code in sentence-transformers depends on the processor. In bits NaN is 0, as there. */
+ * all in f32. ranges or NULL: only int8 and uint8 need them. Errors: sizes below 0, dim below 1; p is not a precision;
+ * ranges are missing, not finite, in the wrong order or so wide that highest - lowest overflows; for int8 and uint8 a
+ * number is NaN, whose code in sentence-transformers depends on the processor. In bits NaN is 0, as there. */
 ATT_API att_status att_vectors_quantize(att_ctx *ctx, att_precision p, const float *x, int64_t n, int64_t dim,
                                         const float *ranges, void *codes);
 /* Converts codes [n, att_precision_bytes(p, dim)] back to x [n, dim]. A step becomes its lowest number, computed in
- * double; a bit becomes 0 or 1. ranges and errors are as for att_vectors_quantize. */
+ * double; a bit becomes 0 or 1. ranges or NULL, and errors, are as for att_vectors_quantize. */
 ATT_API att_status att_vectors_dequantize(att_ctx *ctx, att_precision p, const void *codes, int64_t n, int64_t dim,
                                           const float *ranges, float *x);
 

@@ -430,7 +430,7 @@ static void assert_tokenizer_refused(const char *what, const char *with, const c
 static void tokenizers_that_the_format_cannot_say_are_refused(void **state)
 {
     (void)state;
-    static const char other[] = "are together those of no tag that a .gguf file can have";
+    static const char other[] = "correspond together to none of the tags that a .gguf file can have";
     assert_tokenizer_refused("\"Digits\", \"individual_digits\": true", "\"Digits\", \"individual_digits\": false",
                              other);
     assert_tokenizer_refused("\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", other);

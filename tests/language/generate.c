@@ -457,7 +457,7 @@ static void prompts_are_checked(void **state)
     assert_refused(&p, NULL, "offsets[0] is 1, not 0");
     p = PROMPTS("ab");
     p.ids[1] = 20;
-    assert_refused(&p, NULL, "ids[1] is 20, but the model has 0 to 19");
+    assert_refused(&p, NULL, "ids[1] is 20, but the model's are 0 to 19");
     p.ids[1] = -1;
     assert_refused(&p, NULL, "ids[1] is -1");
     p = PROMPTS("ab");

@@ -35,7 +35,7 @@ static void a_full_session_says_so_and_is_unchanged(void **state)
     assert_int_equal(add(&t, "t", OPTIONS(.max_tokens = 8)), 1);
     assert_busy(&t, "t", OPTIONS(.max_tokens = 1), "the session has 2 of at most 2 sequences");
     assert_int_equal(try_add(&t, "t", OPTIONS(.max_tokens = 30), &number), ATT_ERR_ARGUMENT);
-    check_message(t.ctx, "are 31 tokens, but the session's max_tokens is 30: set options.max_tokens");
+    check_message(t.ctx, "have up to 31 tokens, but the session's max_tokens is 30: set options.max_tokens");
     run(&t);
     assert_busy(&t, "t", OPTIONS(.max_tokens = 1), "2 of at most 2"); /* those that ended have their results */
     check_finished(&t, 0, "oeqegsl", ATT_GENERATION_LENGTH, 0);
@@ -256,7 +256,7 @@ static void options_are_checked(void **state)
         const char *says;
     } wrong[] = {
         {"", NULL, "att_generation_add: the prompt has no tokens"},
-        {"z", NULL, "att_generation_add: the prompt: ids[0] is 25, but the model has 0 to 19"},
+        {"z", NULL, "att_generation_add: the prompt: ids[0] is 25, but the model's are 0 to 19"},
         {"t", OPTIONS(.max_tokens = -1), "att_generation_add: options.max_tokens is -1"},
         {"t", OPTIONS(.lookup = 65), "options.lookup is 65, not in [0, 64]"},
         {"t", OPTIONS(.n_stop = 1), "att_generation_add: options.stop is NULL"},

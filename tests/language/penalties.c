@@ -116,7 +116,7 @@ static void a_wrong_bias_is_named_by_its_field(void **state)
     setting t = open_setting(THREADS(1), NULL);
     int64_t number;
     assert_int_equal(try_add(&t, "t", OPTIONS(.sampling = GREEDY(BIAS({3, 0}, {20, 1}))), &number), ATT_ERR_ARGUMENT);
-    check_message(t.ctx, "att_generation_add: options.sampling: bias[1].id is 20, but the model has 0 to 19");
+    check_message(t.ctx, "att_generation_add: options.sampling: bias[1].id is 20, but the model's are 0 to 19");
     assert_int_equal(try_add(&t, "t", OPTIONS(.sampling = GREEDY(.presence_penalty = -3)), &number), ATT_ERR_ARGUMENT);
     check_message(t.ctx, "presence_penalty is -3, not in [-2, 2]");
     close_setting(&t);

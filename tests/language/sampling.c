@@ -181,7 +181,7 @@ static void values_that_make_no_sense_are_refused(void **state)
         {{.n_bias = 1}, "a test: bias is NULL, but n_bias is 1"},
         {{.n_bias = -1}, "n_bias is -1, not in [0, 23]"},
         {{.bias = &(const att_logit_bias){0, 0}, .n_bias = 24}, "n_bias is 24, not in [0, 23]"},
-        {{.bias = &(const att_logit_bias){24, 0}, .n_bias = 1}, "bias[0].id is 24, but the model has 0 to 23"},
+        {{.bias = &(const att_logit_bias){24, 0}, .n_bias = 1}, "bias[0].id is 24, but the model's are 0 to 23"},
         {{.bias = &(const att_logit_bias){-1, 0}, .n_bias = 1}, "bias[0].id is -1"},
         {{.bias = &(const att_logit_bias){0, 101}, .n_bias = 1},
          "bias[0].bias is 101, neither -infinity nor in [-100, 100]"},

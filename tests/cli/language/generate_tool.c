@@ -210,7 +210,7 @@ static void wrong_usage_is_refused(void **state)
                    "--logit-bias: 101 in \"3=101\" is neither a number from -100 to 100 nor -inf");
     assert_refused("$A generate -m $L --logit-bias 3=nan a", 2, "nan in \"3=nan\" is neither");
     assert_refused("$A generate -m $L --logit-bias 20=1 a", 2,
-                   "--logit-bias: \"20=1\" is for token 20, but the model has 0 to 19");
+                   "--logit-bias: \"20=1\" is for token 20, but the model's are 0 to 19");
     assert_refused("$A generate -m $L --top-logprobs 3 a", 2, "--top-logprobs is for --json");
     assert_refused("$A generate -m $L --prompt-logprobs a", 2, "--prompt-logprobs is for --json");
     assert_refused("$A generate -m $L --json --top-logprobs 21 a", 2, "--top-logprobs 21: the model has 20 tokens");
