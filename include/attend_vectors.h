@@ -21,8 +21,8 @@ typedef enum att_precision {
     ATT_PRECISION_INT8,        /* the number of one of 256 equal steps of the dimension's range, from -128 to 127 */
     ATT_PRECISION_UINT8,       /* the number of the step, from 0 to 255 */
     ATT_PRECISION_BINARY,      /* a bit, as in UBINARY, but 128 is subtracted from each byte, which is an int8 */
-    ATT_PRECISION_UBINARY /* a bit: 1 if the number is above 0. The first of 8 is the highest bit of a byte
-                           * (numpy.packbits); the last byte of a vector is padded with zeros */
+    ATT_PRECISION_UBINARY      /* a bit: 1 if the number is above 0. The first of 8 is the highest bit of a byte
+                                * (numpy.packbits); the last byte of a vector is padded with zeros */
 } att_precision;
 
 /* Returns "float32", "int8", "uint8", "binary" or "ubinary"; NULL: p is not a precision. */
@@ -64,11 +64,10 @@ typedef struct att_vector_corpus {
     size_t size;
     int64_t n, dim; /* dim is at most 32768 */
     att_precision precision;
-    const void *codes; /* [call] [n, att_precision_bytes(precision, dim)] */
-    const float
-        *ranges;        /* [call] [2, dim]: the ranges with which codes of int8 and uint8 were made; or NULL for other
-                         * precisions */
-    const bool *hidden; /* [call] [n]: rows that are never found; or NULL: none */
+    const void *codes;   /* [call] [n, att_precision_bytes(precision, dim)] */
+    const float *ranges; /* [call] [2, dim]: the ranges with which codes of int8 and uint8 were made; or NULL for other
+                          * precisions */
+    const bool *hidden;  /* [call] [n]: rows that are never found; or NULL: none */
 } att_vector_corpus;
 
 typedef struct att_vector_search_options {

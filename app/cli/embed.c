@@ -1,4 +1,4 @@
-/* attend embed: lines, or images, to vectors. */
+/* attend embed: computes vectors of lines or images. */
 #include "cli/base/grow.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
@@ -59,7 +59,7 @@ typedef struct sink {
     int64_t rows;
 } sink;
 
-/* What stands before the text and the vector of each of those that wait */
+/* The head of a vector that waits, before its text and the vector itself. */
 typedef struct waiting_head {
     int64_t number, tokens;
     size_t bytes;
@@ -89,7 +89,7 @@ static int keep_vector(sink *s, const cli_embedded *e, const float *vector)
     return ferror(s->waiting) ? cli_temporary_fail() : CLI_DONE;
 }
 
-/* vectors [in->count, dim] of the block after `before` items; failed [in->count]: have none. */
+/* Adds vectors [in->count, dim] of the block after `before` items. failed [in->count]: items without a vector. */
 static int add_block(sink *s, const cli_lines *in, const float *vectors, const bool *failed, int64_t before)
 {
     int code = CLI_DONE;
@@ -108,7 +108,7 @@ static int add_block(sink *s, const cli_lines *in, const float *vectors, const b
     return code;
 }
 
-/* Reads the next of those that wait; *text grows. False at the end, or with *code. */
+/* Reads the next vector that waits. *text grows. Returns false at the end, or after an error, with *code. */
 static bool read_waiting(sink *s, cli_embedded *e, char **text, size_t *room, float *vector, int *code)
 {
     waiting_head head;
@@ -126,7 +126,7 @@ static bool read_waiting(sink *s, cli_embedded *e, char **text, size_t *room, fl
     return !*code;
 }
 
-/* Quantizes and writes all that wait, with the ranges of all of them. */
+/* Quantizes and writes all vectors that wait, with the ranges of all of them. */
 static int write_waiting(sink *s)
 {
     enum { STABLE = 100 };
@@ -152,7 +152,7 @@ static int write_waiting(sink *s)
 
 /* ---- The input -------------------------------------------------------------- */
 
-/* The texts of a block that are unknown to the model. */
+/* Finds the texts of a block that are unknown to the model. */
 static int scan(cli_unknown *unknown, const cli_embedder *m, const cli_lines *in)
 {
     if (m->images)
@@ -160,7 +160,7 @@ static int scan(cli_unknown *unknown, const cli_embedder *m, const cli_lines *in
     return cli_unknown_scan(unknown, m->ctx, att_sentence_tokenizer(m->text.sentence), in, m->text.info.max_tokens);
 }
 
-/* All lines through the model; *done: how many there were. */
+/* Embeds all lines. *done: their number. */
 static int stream(sink *s, cli_lines *in, cli_output *out, int64_t *done)
 {
     cli_embedder *m = s->m;
@@ -198,7 +198,7 @@ static int stream(sink *s, cli_lines *in, cli_output *out, int64_t *done)
     return code;
 }
 
-/* Sets the ranges that are given, or prepares to find those of all vectors. */
+/* Sets the given ranges, or prepares to find those of all vectors. */
 static int begin_ranges(sink *s)
 {
     const char *name = att_precision_name((att_precision)precision);
@@ -217,7 +217,7 @@ static int begin_ranges(sink *s)
     return code;
 }
 
-/* Writes the ranges beside the file of the vectors, for queries. */
+/* Writes the ranges next to the file of the vectors, for queries. */
 static int write_ranges(const sink *s)
 {
     if (!has_ranges() || s->rows == 0)
@@ -272,7 +272,7 @@ static int write_all(cli_embedder *m, cli_lines *in, cli_output *out)
 
 /* ---- The command ------------------------------------------------------------ */
 
-/* Is it a word of --format? */
+/* Returns whether it is a word of --format. */
 static bool is_format(const char *word)
 {
     for (int i = 0; i <= CLI_VECTORS_SQLITE; i++)
@@ -281,7 +281,7 @@ static bool is_format(const char *word)
     return false;
 }
 
-/* A name that SQL has without quotes. */
+/* Returns whether it is a name that needs no quotes in SQL. */
 static bool is_identifier(const char *name)
 {
     enum { LONGEST = 63 };

@@ -1,4 +1,4 @@
-/* attend search: the nearest lines of a text, or images, by meaning. */
+/* attend search: finds the nearest lines of a text, or images, by meaning. */
 #include "cli/base/grow.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"
@@ -69,7 +69,7 @@ typedef struct corpus {
     const float *vectors; /* [count, dim]: own, or those of the index; with codes NULL */
     cli_npy index;
     cli_codes codes; /* their precision is float32 if there are none */
-    char *remake;    /* the command that makes the index anew, for messages; or NULL */
+    char *remake;    /* the command that makes the index again, for messages; or NULL */
 } corpus;
 
 static void corpus_free(corpus *c)
@@ -102,7 +102,7 @@ static int make_room(corpus *c, const cli_lines *block, int64_t dim)
     return cli_reserve(&c->capacity, bytes, &(cli_array){&c->data, 1}, 1) ? CLI_DONE : cli_fail_memory();
 }
 
-/* Opens the corpus: a folder of images or an image for a vision model, else a file with a line for each item. */
+/* Opens the corpus: a folder of images or an image for a vision model, otherwise a file with a line for each item. */
 static int open_items(cli_lines *in, const cli_embedder *m)
 {
     struct stat s;
@@ -116,7 +116,7 @@ static int corpus_read(corpus *c, const cli_embedder *m)
 {
     cli_lines in;
     cli_progress progress;
-    int64_t truncated = 0; /* not reported: that of the queries is */
+    int64_t truncated = 0; /* not reported; the number for queries is */
     int code = open_items(&in, m);
     cli_progress_begin(&progress);
     while (!code) {
@@ -146,7 +146,8 @@ static int corpus_read(corpus *c, const cli_embedder *m)
 
 static double length_of(const float *x, int64_t dim) { return sqrt(cli_similar(ATT_SIMILARITY_DOT, x, x, dim)); }
 
-/* Where a model's measure depends on lengths, a row of the index must have that of its line's vector, but for rounding.
+/* Checks, if a model's measure depends on lengths, that a row of the index has the length of its line's vector, up to
+ * rounding.
  */
 static int check_length(const cli_embedder *m, int64_t line, const float *row, const float *again)
 {
@@ -159,7 +160,7 @@ static int check_length(const cli_embedder *m, int64_t line, const float *row, c
                      index_path, (long long)line + 1, is, (long long)line + 1, corpus_path, should, m->name);
 }
 
-/* The command that makes the index anew, for messages: malloc'd, or NULL. */
+/* Returns the command that makes the index again, for messages: malloc'd, or NULL. */
 static char *remake_command(const cli_embedder *m, att_precision p)
 {
     const cli_option type = CLI_DTYPE(&dtype);
@@ -180,10 +181,10 @@ static char *remake_command(const cli_embedder *m, att_precision p)
                : text;
 }
 
-/* Compares a row of an index of floats with its line's vector, by the cosine, which ignores lengths. Numbers of 8 bits
- * (bf16, or int8 with a scale for each row) are off by 2^-9 of their size, and in a model that computes with them about
- * a hundred such errors add up at random, to 2^-9 sqrt(100) = 0.02 of the vector's length. Twice that is allowed: a
- * cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far apart. */
+/* Compares a row of an index of floats with its line's vector by the cosine, which ignores lengths. Numbers of 8 bits
+ * (bf16, or int8 with a scale for each row) have errors of 2^-9 of their size. In a model that computes with them,
+ * about a hundred such errors add up at random to 2^-9 sqrt(100) = 0.02 of the vector's length. Twice that is allowed:
+ * a cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far apart. */
 static int check_floats(const corpus *c, const cli_embedder *m, int64_t line, const float *again)
 {
     const double min_cosine = 0.9992;
@@ -269,12 +270,13 @@ typedef struct hit {
     float similarity; /* of a reranked line */
 } hit;
 
-/* Inserts h into best [*count <= max], highest score first, equal ones by line, unless it is worse than all of max. */
+/* Inserts h into best [*count <= max], which has the highest score first and equal ones by line, unless it is worse
+ * than all of `max` hits. */
 static void insert(hit *best, int64_t *count, int64_t max, hit h)
 {
     if (*count == max && !(h.score > best[max - 1].score))
         return;
-    int64_t low = 0, high = *count; /* the position after all that are no worse */
+    int64_t low = 0, high = *count; /* the position after all that are not worse */
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (best[middle].score >= h.score)
@@ -312,8 +314,8 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
     return CLI_DONE;
 }
 
-/* Finds the nearest lines of queries among codes: of the k * rescore lines that are nearest by their codes, those whose
- * codes are nearest to the query itself. */
+/* Finds the nearest lines of queries among codes: first the k * rescore lines that are nearest by their codes, then
+ * those of them whose codes are nearest to the query itself. */
 static int nearest_codes(const cli_embedder *m, const corpus *c, const float *queries, int64_t n, hit *best,
                          int64_t *counts)
 {
@@ -525,7 +527,9 @@ static int run(int n, char **arguments)
 {
     if (n && file)
         return cli_misuse("--file does not go with queries as arguments");
-    if (n == 1 && strcmp(arguments[0], "-") == 0 && !cli_model_is(ATT_SUBJECT_VISION, model_name)) /* lines, no image */
+    if (n == 1 && strcmp(arguments[0], "-") == 0 &&
+        !cli_model_is(ATT_SUBJECT_VISION, model_name)) /* standard input has lines, not
+                                                        * an image */
         n = 0;
     if (n == 0 && !file)
         file = "-";

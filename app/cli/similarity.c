@@ -1,4 +1,4 @@
-/* attend similarity: the similarity of sentences or images, which is that of their embeddings. */
+/* attend similarity: computes the similarity of sentences or images from their embeddings. */
 #include "cli/base/grow.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"
@@ -43,7 +43,7 @@ static const cli_option options[] = {
 
 /* ---- Some sentences with each other ---------------------------------------- */
 
-/* The items of the command, sentences or paths of images */
+/* The items of the command, sentences or paths of images. */
 typedef struct sentences {
     char **text;   /* [n], malloc'd each */
     size_t *bytes; /* [n] */
@@ -51,7 +51,7 @@ typedef struct sentences {
     size_t room;
 } sentences;
 
-/* How many bytes of the paths are the folder that all have in common, with its "/". */
+/* Returns the number of bytes of the folder that all paths have in common, including its "/". */
 static int common_folder(char *const *paths, int n)
 {
     int common = 0;
@@ -64,7 +64,7 @@ static int common_folder(char *const *paths, int n)
     return common;
 }
 
-/* Columns of the widest number, with a space before it; a cosine's if they are not wider */
+/* Returns the columns of the widest number with a space before it, at least those of a cosine. */
 static int cell_width(const float *similarity, int n, int decimals)
 {
     int widest = decimals + 3;
@@ -144,7 +144,7 @@ static int add_sentence(sentences *s, const cli_lines *in, int64_t i)
     return CLI_DONE;
 }
 
-/* All items: arguments [n], or lines of the file. */
+/* Compares all items: arguments [n], or lines of the file. */
 static int run_all(const cli_embedder *m, int n, char **arguments)
 {
     cli_lines in;
@@ -170,7 +170,7 @@ static int run_all(const cli_embedder *m, int n, char **arguments)
 
 /* ---- Pairs ----------------------------------------------------------------- */
 
-/* All scores so far, and those that people gave, for the correlation. */
+/* All scores until now, and the gold scores, for the correlation. */
 typedef struct history {
     double *score, *gold; /* [room] */
     int64_t count, pairs; /* scores that are remembered; of all pairs */
@@ -233,7 +233,7 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
     return code;
 }
 
-/* What there is to report after all pairs: correlations with --gold, and lines that were left out. */
+/* Reports, after all pairs, correlations with --gold, and lines that were left out. */
 static int print_summary(const history *h, const cli_skipped *skipped)
 {
     double spearman = NAN;

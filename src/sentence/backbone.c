@@ -16,7 +16,7 @@ bool att_backbone_is_module(const char *module)
 
 enum { MAX_TYPES = 24 };
 
-/* Which of the kinds with this module has the type of config.json */
+/* Finds the kind with this module that has the type of config.json. */
 static const att_backbone_kind *by_type(att_settings *config, const char *module)
 {
     const att_backbone_kind *of[MAX_TYPES] = {NULL};

@@ -1,9 +1,9 @@
-/* Dense: activation(x W^T + b), and perhaps x, or x R^T, besides */
+/* Dense: activation(x W^T + b), to which x or x R^T may be added. */
 #include "sentence/module.h"
 
 #include <string.h>
 
-/* Classes of torch.nn, in its own namespace or in that of their file */
+/* The classes of torch.nn, in its own namespace or in that of their file. */
 static const struct {
     const char *name;
     att_activation activation;
@@ -11,7 +11,7 @@ static const struct {
              {"activation.GELU", ATT_ACTIVATION_GELU_ERF},   {"activation.SiLU", ATT_ACTIVATION_SILU},
              {"activation.Sigmoid", ATT_ACTIVATION_SIGMOID}, {"linear.Identity", ATT_ACTIVATION_IDENTITY}};
 
-/* Is it "torch.nn.modules.activation.Tanh" or "torch.nn.Tanh"? */
+/* Returns whether it is "torch.nn.modules.activation.Tanh" or "torch.nn.Tanh". */
 static bool is_class(const char *name, const char *class)
 {
     static const char long_form[] = "torch.nn.modules.", short_form[] = "torch.nn.";

@@ -1,4 +1,4 @@
-/* Embeddings of many texts, or of their tokens, in blocks: tokenize, sort by length, compute in batches, restore the
+/* Embeds many texts, or their tokens, in blocks: tokenizes, sorts by length, computes in batches, restores the
  * order. */
 #include "sentence/sentence.h"
 #include "io/check_texts.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    BLOCK_TEXTS = 2048, /* whose tokens are held at a time */
-    BATCH_TOKENS = 256, /* per batch: activations fit in the L2 cache */
+    BLOCK_TEXTS = 2048, /* texts whose tokens are in memory at a time */
+    BATCH_TOKENS = 256, /* tokens of a batch: activations fit in the L2 cache */
 };
 
 /* A call, and the block of its texts [first, first + count). */
@@ -25,8 +25,8 @@ typedef struct embed_call {
     const char *const *texts; /* [n], or NULL: ids are given */
     const size_t *bytes;
     att_embed_options options;
-    const char *prompt;    /* text before each text */
-    int64_t prompt_tokens; /* its tokens, where modules leave these out; else 0 */
+    const char *prompt;    /* a text before each text */
+    int64_t prompt_tokens; /* number of its tokens, if modules leave them out; otherwise 0 */
     bool every_token;      /* out has a vector of each token, not of each text; ids are given */
     int64_t dim;           /* of a row of out */
     float *out;            /* [n, dim], or [options.offsets[n], dim] */
@@ -37,12 +37,12 @@ typedef struct embed_call {
     atomic_bool stopped;
 
     int64_t first, count;
-    att_tokens *tokens; /* [count]: of given ids, these; NULL where there are none */
+    att_tokens *tokens; /* [count]: the tokens, which may be given ids; ids are NULL if there are none */
     int64_t *order;     /* [count]: by descending length */
     int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
     int n_batches;
 
-    att_token_embeddings *result; /* of the vectors of tokens: receives ids and offsets first */
+    att_token_embeddings *result; /* for vectors of tokens: receives ids and offsets first */
     size_t room;                  /* of its ids */
 } embed_call;
 
@@ -115,7 +115,7 @@ static void make_batches(embed_call *c)
     }
 }
 
-/* ids [tokens] and offsets [n + 1] of a batch in one allocation; NULL: error set */
+/* Returns ids [tokens] and offsets [n + 1] of a batch in one allocation; NULL: error set. */
 static int64_t *gather(const embed_call *c, const int64_t *order, int64_t n, int32_t **ids)
 {
     int64_t total = 0;
@@ -167,20 +167,21 @@ static att_status embed_batch(const embed_call *c, const int64_t *order, int64_t
     return s;
 }
 
-/* Reports what all threads have done since the last report, if that is anything. */
+/* Reports the progress of all threads since the last report, if there is any. */
 static att_status report(embed_call *c)
 {
     const int64_t more = atomic_load(&c->done) - c->progress.done;
     return more > 0 ? att_progress_add(&c->progress, more) : ATT_OK;
 }
 
-/* Batch b of the block; the calling thread reports its own ones, so that none waits for it. */
+/* Computes batch b of the block. The calling thread reports progress when it finishes one of its own batches, so that
+ * no thread waits for it. */
 static att_status run_batch(void *arg, int b)
 {
     embed_call *c = arg;
     const int64_t n = c->batch[b + 1] - c->batch[b];
     if (atomic_load(&c->stopped))
-        return ATT_ERR_CANCELLED; /* the sentence is that of an earlier batch */
+        return ATT_ERR_CANCELLED; /* the message is that of an earlier batch */
     att_status s = embed_batch(c, c->order + c->batch[b], n);
     atomic_fetch_add(&c->done, n);
     if (!s && pthread_equal(c->caller, pthread_self()))
@@ -204,7 +205,7 @@ static att_status embed_block(embed_call *c)
 
 /* ---- the calls */
 
-/* Given ids: sequences that a tokenizer could have made. */
+/* Checks given ids: they must be sequences that a tokenizer could have made. */
 static att_status check_ids(const embed_call *c)
 {
     att_ctx *ctx = c->m->model.ctx;
@@ -253,7 +254,7 @@ static att_status read_dims(embed_call *c)
     return ATT_OK;
 }
 
-/* Sets the options of a call and checks what it embeds. */
+/* Sets the options of a call and checks its texts or ids. */
 static att_status begin(embed_call *c, const att_embed_options *options)
 {
     att_ctx *ctx = c->m->model.ctx;

@@ -29,7 +29,7 @@ void att_module_read_names(att_settings *s, att_module *m)
 
 /* ---- reading */
 
-/* FOLDER or FOLDER/PATH in new memory; NULL: error set */
+/* Returns FOLDER or FOLDER/PATH in new memory; NULL: error set. */
 static char *join(att_ctx *ctx, const char *folder, const char *path)
 {
     const size_t bytes = strlen(folder) + strlen(path) + 2;
@@ -39,7 +39,7 @@ static char *join(att_ctx *ctx, const char *folder, const char *path)
     return joined;
 }
 
-/* Does the path stay inside its folder? */
+/* Returns whether the path stays inside its folder. */
 static bool stays_inside(const char *path)
 {
     size_t part = 0;
@@ -76,7 +76,7 @@ static att_status read_settings(att_ctx *ctx, const char *folder, att_module *m)
     return s.status;
 }
 
-/* Is the path that of the backbone or of another module? */
+/* Returns whether the path is that of the backbone or of another module. */
 static bool is_shared(const att_modules *m, const char *path)
 {
     bool is = m->path && !strcmp(m->path, path);
@@ -98,7 +98,7 @@ static att_status add_module(att_ctx *ctx, const att_module_type *type, const ch
     return added->path ? read_settings(ctx, m->folder, added) : ATT_ERR_MEMORY;
 }
 
-/* Module i of modules.json: {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling", ...} */
+/* Reads module i of modules.json: {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling", ...}. */
 static void read_module(att_settings *s, size_t i, att_modules *out)
 {
     att_settings_enter_item(s, "", json_array_get(s->root, i));
@@ -127,7 +127,7 @@ static void read_module(att_settings *s, size_t i, att_modules *out)
         s->status = backbone ? read_backbone(s->ctx, name, path, out, &plain) : add_module(s->ctx, type, path, out);
 }
 
-/* modules.json, and the files that it names */
+/* Reads modules.json and the files that it names. */
 static att_status read_modules(att_ctx *ctx, att_modules *m)
 {
     att_settings s;
@@ -156,7 +156,7 @@ static att_status read_plain(att_ctx *ctx, att_modules *m)
     return s;
 }
 
-/* Has the folder a config.json, but no modules.json? */
+/* Sets *plain: whether the folder has a config.json, but no modules.json. */
 static att_status find_plain(att_ctx *ctx, const char *folder, bool *plain)
 {
     char modules[ATT_MAX_PATH], config[ATT_MAX_PATH];
@@ -188,7 +188,8 @@ void att_modules_free(att_ctx *ctx, att_modules *m)
 
 /* ---- do they fit? */
 
-/* What modules are applied to: features, 0: there are none, and which module made them, -1: the backbone */
+/* The features to which a module is applied: their number, 0 if there are none, and the module that made them, -1: the
+ * backbone. */
 typedef struct features {
     int64_t n;
     int by;
@@ -213,7 +214,7 @@ static att_status check_module(att_ctx *ctx, att_modules *m, int i, features *to
     const bool reads_tokens = x->poolings > 0 || x->of_tokens;
     const features in = reads_tokens ? *tokens : *texts;
     features *out = x->of_tokens ? tokens : texts;
-    x->idle = in.n == 0 && x->type == &att_module_normalize; /* the package leaves it out, too */
+    x->idle = in.n == 0 && x->type == &att_module_normalize; /* sentence-transformers also leaves it out */
     if (x->idle)
         return ATT_OK;
     if (in.n == 0)

@@ -1,4 +1,4 @@
-/* The modules of a sentence model: reading modules.json, whether they fit each other, and applying them. */
+/* The modules of a sentence model: reads modules.json, checks that they fit each other, and applies them. */
 #ifndef ATT_SENTENCE_MODULES_H
 #define ATT_SENTENCE_MODULES_H
 
@@ -13,7 +13,7 @@ typedef struct att_modules {
     att_module module[ATT_MAX_MODULES]; /* [n]: those after the backbone */
     int n;
     bool plain; /* there is no modules.json: one Pooling, of any number of features */
-    /* By att_modules_build */
+    /* Set by att_modules_build. */
     int64_t dim, token_dim; /* features of a vector of a text and of a token */
     bool normalized;
 } att_modules;
@@ -23,19 +23,19 @@ typedef struct att_modules {
 att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out);
 void att_modules_free(att_ctx *ctx, att_modules *m);
 
-/* Do the features of each module fit what it is applied to? hidden: features of the backbone's hidden states. Errors
- * name both files and numbers. */
+/* Checks that the features of each module fit its input. hidden: features of the backbone's hidden states. Errors name
+ * both files and numbers. */
 att_status att_modules_check(att_ctx *ctx, att_modules *m, int64_t hidden);
-/* The `build` of att_model_extension, of the backbone's model: checks the att_modules and makes their layers. */
+/* Checks the att_modules and makes their layers. `build` of att_model_extension, for the backbone's model. */
 att_status att_modules_build(att_model *model, void *modules);
-/* What names of their parameters begin with */
+/* The beginning of names of their parameters. */
 #define ATT_MODULES_NAMES "module."
 
-/* Applies all modules -> [n, dim]: tokens [offsets[n], hidden], or NULL; vectors [n, hidden] of a backbone that makes
- * these, or NULL. */
+/* Applies all modules. Returns [n, dim]. tokens [offsets[n], hidden], or NULL; vectors [n, hidden] if the backbone
+ * makes them, or NULL. */
 att_var *att_modules_apply(att_tape *t, const att_modules *m, const att_texts *texts, att_var *tokens,
                            att_var *vectors);
-/* Applies the modules of tokens alone -> [offsets[n], token_dim]. */
+/* Applies only the modules of tokens. Returns [offsets[n], token_dim]. */
 att_var *att_modules_apply_to_tokens(att_tape *t, const att_modules *m, const att_texts *texts, att_var *tokens);
 
 /* Copies the files of all modules to a folder, which is created if necessary. */

@@ -1,4 +1,4 @@
-/* LayerNorm, and Normalize, which makes vectors of length 1 */
+/* LayerNorm, and Normalize, which scales vectors to length 1. */
 #include "sentence/module.h"
 
 /* ---- LayerNorm */

@@ -1,9 +1,10 @@
-/* Pooling: hidden states of the tokens of a text to its vector, in one way or several, which are concatenated. */
+/* Pooling: makes the vector of a text from hidden states of its tokens, in one way or in several, whose results are
+ * concatenated. */
 #include "sentence/module.h"
 
 #include <string.h>
 
-/* In the order of the flags in the package, which is that of their vectors. */
+/* The ways of pooling, in the order of the flags in sentence-transformers, which is that of their results. */
 static const struct {
     const char *flag, *mode; /* older flags; newer "pooling_mode" */
     att_pooling kind;
@@ -15,7 +16,7 @@ static const struct {
              {"pooling_mode_lasttoken", "lasttoken", ATT_POOLING_LAST}};
 enum { N_MODES = sizeof modes / sizeof modes[0] };
 
-/* The flags that are set; none: the mean. */
+/* Reads the flags that are set. If there are none, pooling is the mean. */
 static void read_flags(att_settings *s, att_module *m)
 {
     for (int i = 0; i < N_MODES; i++)
@@ -39,7 +40,7 @@ static void add_mode(att_settings *s, att_module *m, const json_t *value)
                       att_json_show(value).text);
 }
 
-/* "mean", or ["cls", "mean"] */
+/* Reads "mean", or ["cls", "mean"]. */
 static void read_modes(att_settings *s, att_module *m)
 {
     const json_t *value = att_settings_get(s, "pooling_mode");

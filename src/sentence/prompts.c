@@ -41,7 +41,7 @@ static att_status set(att_ctx *ctx, att_prompts *p, const char *name, const char
     return ATT_OK;
 }
 
-/* Those that each model has. object: the "prompts", or NULL. */
+/* Adds the prompts that each model has. object: the "prompts", or NULL. */
 static att_status begin(att_ctx *ctx, att_prompts *p, size_t further)
 {
     static const char *const always[] = {"query", "document"};
@@ -102,7 +102,7 @@ static void read_default(att_settings *s, att_prompts *p)
         s->status = fail_unknown(s->ctx, ATT_ERR_FORMAT, p, what, name);
 }
 
-/* "similarity_fn_name"; the cosine where it is missing or null */
+/* Reads "similarity_fn_name". The default, also for null, is the cosine. */
 static att_similarity read_similarity(att_settings *s)
 {
     static const char *const names[] = {[ATT_SIMILARITY_COSINE] = "cosine",

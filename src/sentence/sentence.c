@@ -1,4 +1,4 @@
-/* Sentence models: a backbone, and modules that make a vector of what it makes of a text (Reimers, Gurevych 2019). */
+/* Sentence models: a backbone, and modules that make a vector from its results for a text (Reimers, Gurevych 2019). */
 #include "sentence/sentence.h"
 #include "stack/encoder.h"
 #include "util/util.h"
@@ -7,7 +7,7 @@
 
 /* ---- open and close */
 
-/* The tokenizer must already lower-case, else the setting is not supported. */
+/* Checks that the tokenizer lower-cases if a setting states it; otherwise the setting is not supported. */
 static att_status check_lower_case(const att_sentence *m)
 {
     const att_tokenizer *tokenizer = m->backbone.tokenizer;
@@ -33,7 +33,7 @@ static att_status check_parts(att_sentence *m)
     const att_backbone_settings *settings = &m->modules.settings;
     const att_backbone_info *b = &m->backbone.info;
     const int64_t tokens = att_tokenizer_size(m->backbone.tokenizer), truncate_dim = m->prompts.truncate_dim;
-    if (tokens > b->vocabulary) /* fewer: embeddings are padded with rows of no token */
+    if (tokens > b->vocabulary) /* it may have fewer: then some rows of the embedding belong to no token */
         return att_fail(ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld",
                         m->modules.backbone, (long long)tokens, (long long)b->vocabulary);
     m->dim = truncate_dim ? att_min(truncate_dim, m->modules.dim) : m->modules.dim;
@@ -96,7 +96,7 @@ static void free_sentence(att_model *base)
     att_prompts_free(base->ctx, &m->prompts);
 }
 
-/* Applies the model to one text of one token. */
+/* Prepares the model: applies it to one text of one token. */
 static att_var *prepare(att_tape *t, const void *model)
 {
     const att_texts texts = {.ids = (const int32_t[]){0}, .offsets = (const int64_t[]){0, 1}, .n = 1};

@@ -22,25 +22,26 @@ struct att_sentence {
     int n_idle;
 };
 
-/* A tape of the free list, or a new one; released, it is reset. */
+/* Acquire and release a tape: one of the free list, or a new one. Releasing resets it. */
 att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out);
 void att_sentence_release_tape(const att_sentence *m, att_tape *t);
 
-/* Tokenizes texts [n], whose lengths are bytes [n] or NULL, after a prompt -> out [n]; truncated to max_tokens. After
- * an error all are empty. */
+/* Tokenizes texts [n], whose lengths are bytes [n] or NULL, each after a prompt, to out [n], truncated to max_tokens.
+ * After an error all are empty. */
 att_status att_sentence_tokenize(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const char *prompt, att_tokens *out);
-/* Counts the tokens of a prompt that no Pooling is to have, with special ones before it; 0: all pool them. */
+/* Counts the tokens of a prompt, with special ones before it, that Poolings leave out; 0: all Poolings include them. */
 att_status att_sentence_prompt_tokens(const att_sentence *m, const char *prompt, int64_t *count);
-/* The text of a prompt: `prompt` itself, or that of this name, or, if both are NULL, of the default one. Errors: both
- * are given; no such name. `caller` is for messages. */
+/* Chooses the text of a prompt: `prompt` itself, or that of this name, or, if both are NULL, that of the default
+ * prompt. Errors: both are given; no such name. caller: for messages. */
 att_status att_sentence_choose_prompt(const att_sentence *m, const char *caller, const char *prompt, const char *name,
                                       const char **text);
 
-/* The vectors of texts -> [n, m->modules.dim], not truncated. dropout or NULL. */
+/* Returns the vectors of texts, [n, m->modules.dim], not truncated. dropout or NULL. */
 att_var *att_sentence_apply(att_tape *t, const att_sentence *m, const att_texts *texts,
                             const att_backbone_dropout *dropout);
-/* Truncates vectors x [n, m->modules.dim] -> [n, dims]: cut to their first numbers, and normalized if the model's are.
+/* Truncates vectors x [n, m->modules.dim] to their first numbers, [n, dims], and normalizes them if the model's are
+ * normalized.
  */
 att_var *att_sentence_truncate(att_tape *t, const att_sentence *m, att_var *x, int64_t dims);
 

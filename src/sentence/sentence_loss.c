@@ -1,13 +1,13 @@
-/* Losses of sentence embeddings u, v, ... (Reimers, Gurevych 2019, 3.1; Henderson et al. 2017, 4.4). */
+/* Computes losses of sentence embeddings u, v, ... (Reimers, Gurevych 2019, 3.1; Henderson et al. 2017, 4.4). */
 #include "sentence/sentence_loss.h"
 
-/* The embeddings of column i. */
+/* Returns the embeddings of column i. */
 static att_var *column(att_tape *t, const att_sentence_batch *b, int64_t i)
 {
     return att_slice(t, b->x, 0, i * b->n, b->n);
 }
 
-/* (cos(u, v) - score)^2 */
+/* Computes (cos(u, v) - score)^2. */
 static att_var *cosine_similarity(att_tape *t, const att_sentence_batch *b)
 {
     att_tensor score;
@@ -17,8 +17,8 @@ static att_var *cosine_similarity(att_tape *t, const att_sentence_batch *b)
     return att_dot(t, error, error);
 }
 
-/* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the other columns, where i is the right one:
- * in-batch negatives and, from the third column on, hard negatives. */
+/* Computes the cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the other columns. Text i is the
+ * correct one; the others are in-batch negatives and, from the third column on, hard negatives. */
 static att_var *multiple_negatives_ranking(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {
     att_var *candidates = att_slice(t, b->x, 0, b->n, (b->columns - 1) * b->n);
@@ -28,14 +28,14 @@ static att_var *multiple_negatives_ranking(att_tape *t, const att_sentence_loss_
                              ATT_OPTIONS(att_cross_entropy_options, .sum = true));
 }
 
-/* |u - v| = (u - v) . (u - v) / |u - v| -> [n] */
+/* Returns |u - v| = (u - v) . (u - v) / |u - v|, [n]. */
 static att_var *euclidean(att_tape *t, att_var *u, att_var *v)
 {
     att_var *difference = att_sub(t, u, v);
     return att_dot(t, difference, att_normalize(t, difference, 1e-12f));
 }
 
-/* max(0, d(anchor, positive) - d(anchor, negative) + margin); the cosine distance is 1 - cos */
+/* Computes max(0, d(anchor, positive) - d(anchor, negative) + margin). The cosine distance is 1 - cos. */
 static att_var *triplet(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {
     att_tensor margin;
@@ -48,7 +48,7 @@ static att_var *triplet(att_tape *t, const att_sentence_loss_config *c, const at
                    ATT_ALL_DIMS);
 }
 
-/* Cross entropy of softmax(W (u, v, |u - v|) + b); |x| = relu(x) + relu(-x) */
+/* Computes the cross entropy of softmax(W (u, v, |u - v|) + b). |x| = relu(x) + relu(-x). */
 static att_var *softmax(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {
     att_var *u = column(t, b, 0), *v = column(t, b, 1);

@@ -21,9 +21,9 @@ typedef struct att_sentence_loss_config {
     const att_nn_linear *classifier; /* of the softmax loss: [classes, 3 dim] */
 } att_sentence_loss_config;
 
-/* Does the loss compare embeddings by cosines, that is, need their norms be 1? */
+/* Returns whether the loss compares embeddings by cosines, so that their norms must be 1. */
 bool att_sentence_loss_is_cosine(const att_sentence_loss_config *c);
-/* The loss, summed over the examples -> [1]. c and the arrays of b must stay until the tape's reset. */
+/* Returns the loss, summed over the examples: [1]. c and the arrays of b must be valid until the tape's reset. */
 att_var *att_sentence_loss_apply(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* What opens sentence models. */
+/* Opens sentence models. */
 #include "attend_sentence.h"
 #include "sentence/static_model.h"
 #include "stack/encoder.h"

@@ -1,4 +1,4 @@
-/* Traces of sentence models */
+/* Traces sentence models. */
 #include "model/trace_tokens.h"
 #include "sentence/sentence.h"
 
@@ -26,7 +26,7 @@ static att_var *embed(const void *self, att_tape *t, att_var *x)
     return att_sentence_truncate(t, of->m, att_modules_apply(t, &of->m->modules, &texts, x, NULL), of->m->dim);
 }
 
-/* A text after a prompt */
+/* Joins a prompt and a text. */
 static att_status join(att_ctx *ctx, const char *prompt, att_trace_text *text, char **joined)
 {
     const size_t before = strlen(prompt);

@@ -1,4 +1,5 @@
-/* Training of a sentence embedding model (Reimers, Gurevych 2019): rows of texts, in batches, and the loss of each. */
+/* Trains a sentence embedding model (Reimers, Gurevych 2019): makes batches of rows of texts, and computes the loss of
+ * each. */
 #include "io/check_texts.h"
 #include "util/util.h"
 #include "model/checksum.h"
@@ -72,7 +73,7 @@ static void read_targets(sentence_data *t)
     t->texts = att_fnv64_words(t->texts, t->label, t->label ? o->pairs : 0);
 }
 
-/* [n] of `size` bytes if the loss needs it; *ok becomes false if memory ends. */
+/* Returns an array [n] of elements of `size` bytes if the loss needs it. *ok becomes false if out of memory. */
 static void *array(const sentence_data *t, bool needed, int64_t n, size_t size, bool *ok)
 {
     void *x = needed && *ok ? att_calloc(t->base.ctx, (size_t)n, size) : NULL;
@@ -110,7 +111,7 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-/* Prepares the ranking loss: numbers the texts, and tries whether the first batch can be filled. */
+/* Prepares the ranking loss: numbers the texts, and checks that the first batch can be filled. */
 static att_status prepare_ranking(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
@@ -160,7 +161,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     if (!e && folder)
         e = att_sentence_open_for_training(t->base.ctx, t->options.model, &how, &t->model);
     e = e ? e : prepare(t);
-    t->options.texts = NULL; /* the caller's, not used any more */
+    t->options.texts = NULL; /* they belong to the caller and are not used any more */
     t->options.bytes = NULL;
     t->options.scores = NULL;
     t->options.labels = NULL;
@@ -271,7 +272,7 @@ static void settings(const void *self, att_fields *fields)
     att_fields_double(fields, "scale", (double)t->loss.scale);
     att_fields_double(fields, "margin", (double)t->loss.margin);
     for (int64_t i = n; i < fields->n; i++)
-        fields->field[i].optional = true; /* version 0.2.0 wrote none of these; "texts" tells losses apart */
+        fields->field[i].optional = true; /* version 0.2.0 did not write these; "texts" distinguishes losses */
     att_fields_int(fields, "pairs", t->options.pairs);
     att_fields_int(fields, "batch_pairs", t->options.batch);
     att_fields_int(fields, "texts", (int64_t)t->texts)->sum_of = "texts or scores";
@@ -293,7 +294,7 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
 
 /* ---- options */
 
-/* What each loss is computed from. */
+/* Checks the data that each loss needs. */
 static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *o)
 {
     const bool ranking = o->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
@@ -358,7 +359,7 @@ static att_status check(const att_training_base *b, const att_sentence_training_
     return ATT_OK;
 }
 
-/* Options that are 0 get their defaults. */
+/* Replaces options that are 0 by their defaults. */
 static void complete(att_sentence_training_options *o)
 {
     const bool cosine = o->distance == ATT_SENTENCE_DISTANCE_COSINE;

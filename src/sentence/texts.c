@@ -1,10 +1,10 @@
-/* The tokens of texts, after a prompt. */
+/* Tokenizes texts after a prompt. */
 #include "sentence/sentence.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Texts [n] after a prompt: their addresses and lengths, and the texts themselves, in one allocation */
+/* Texts [n] after a prompt: their addresses and lengths, and the texts themselves, in one allocation. */
 typedef struct prompted {
     const char **text;
     size_t *bytes;
@@ -54,7 +54,7 @@ att_status att_sentence_tokenize(const att_sentence *m, int64_t n, const char *c
     return s;
 }
 
-/* The tokens of the prompt alone, but for a special one at its end, as sentence-transformers counts them */
+/* Counts the tokens of the prompt by itself, without a special one at its end, as sentence-transformers does. */
 att_status att_sentence_prompt_tokens(const att_sentence *m, const char *prompt, int64_t *count)
 {
     bool all = true;

@@ -1,7 +1,7 @@
-/* How a Transformer of a sentence model reads texts: sentence_bert_config.json, tokenizer_config.json. */
+/* Reads how a Transformer of a sentence model reads texts: sentence_bert_config.json, tokenizer_config.json. */
 #include "sentence/backbone.h"
 
-/* The newer layout has input and output modality. With "message" texts would be put into a chat template. */
+/* Checks the input and output modality of the newer layout. With "message" texts would be put into a chat template. */
 static void check_modality(att_settings *s)
 {
     static const char *const known[] = {"text", NULL};
@@ -50,7 +50,7 @@ static void read_transformer(att_settings *s, att_backbone_settings *out)
         out->max_tokens = att_settings_int(s, "max_seq_length", 3, 1 << 20);
 }
 
-/* If sentence_bert_config.json has no limit. A huge value means none. */
+/* Reads the limit in tokenizer_config.json, if sentence_bert_config.json has none. A huge value means no limit. */
 static void read_tokenizer_limit(att_settings *s, att_backbone_settings *out)
 {
     if (out->max_tokens == 0 && att_settings_has(s, "model_max_length")) {
@@ -59,7 +59,7 @@ static void read_tokenizer_limit(att_settings *s, att_backbone_settings *out)
     }
 }
 
-/* The first of these that has a setting counts. */
+/* The files of settings. The first one that has a setting counts. */
 static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
                                     "sentence_distilbert_config.json", "sentence_camembert_config.json",
                                     "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",

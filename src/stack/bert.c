@@ -14,7 +14,7 @@ typedef struct bert {
     const att_nn_norm *norm;
 } bert;
 
-/* Our parameter names and those of the class BertModel; the oldest checkpoints have gamma and beta. */
+/* The names of parameters, in attend and in the class BertModel. The oldest checkpoints have gamma and beta. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
     {ours ".weight", theirs ".weight"}, {ours ".weight", theirs ".gamma"}, {ours ".bias", theirs ".bias"},             \
@@ -37,7 +37,7 @@ static const att_checkpoint_name names[] = {
     LINEAR("pooler", "pooler.dense"),
     {0},
 };
-/* Present in many checkpoints, but not used for hidden states. */
+/* Tensors of many checkpoints that are not used for hidden states. */
 static const char *const unused[] = {"embeddings.position_ids", "pooler.", "cls.", "lm_head.", NULL};
 
 static void configure(att_model *m, att_settings *s)

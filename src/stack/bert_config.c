@@ -1,7 +1,7 @@
 #include "stack/bert_config.h"
 #include "model/activation.h"
 
-/* Upper limits; larger sizes indicate a damaged file. */
+/* Upper limits. Larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27, MAX_TYPES = 65536 };
 
 const att_bert_keys att_bert_keys_of_class = {.hidden = "hidden_size",
@@ -14,7 +14,7 @@ const att_bert_keys att_bert_keys_of_class = {.hidden = "hidden_size",
                                               .attention_dropout = "attention_probs_dropout_prob",
                                               .activation = "hidden_act"};
 
-/* The classes' default is 0.1 */
+/* Reads a probability of dropout. The classes' default is 0.1. */
 static float dropout(att_settings *s, const char *key)
 {
     return att_settings_has(s, key) ? (float)att_settings_number(s, key, 0, 0.99) : 0.1f;

@@ -1,4 +1,4 @@
-/* What BERT and its relatives share: settings of config.json, read strictly, and layers. */
+/* Functions that BERT and similar models share: they read settings of config.json strictly, and make layers. */
 #ifndef ATT_STACK_BERT_CONFIG_H
 #define ATT_STACK_BERT_CONFIG_H
 
@@ -14,19 +14,20 @@ typedef struct att_bert_config {
     float hidden_dropout, attention_dropout; /* in training */
 } att_bert_config;
 
-/* The names of a config's settings in a class; NULL: it has no such setting */
+/* The names of settings in a class of config; NULL: it has no such setting. */
 typedef struct att_bert_keys {
     const char *hidden, *layers, *heads, *intermediate, *types, *eps, *hidden_dropout, *attention_dropout, *activation;
 } att_bert_keys;
-/* BertConfig has these. */
+/* The names in BertConfig. */
 extern const att_bert_keys att_bert_keys_of_class;
 
-/* From settings in the format of config.json. Errors name the file, the setting and its value. */
+/* Reads settings in the format of config.json. Errors name the file, the setting and its value. */
 void att_bert_config_read(att_settings *s, const att_bert_keys *keys, att_bert_config *c);
 /* Checks that there are positions from `first` on. */
 void att_bert_check_positions(att_settings *s, const att_bert_config *c, int64_t first);
-/* During build: m->info besides type and first_position, which are set, and the layers, x = LayerNorm(x +
- * Attention(x)), x = LayerNorm(x + f(x W_inner + b) W_outer + b). attention or NULL: scaled dot products */
+/* Sets m->info, except type and first_position, which are already set, and makes the layers, x =
+ * LayerNorm(x + Attention(x)), x = LayerNorm(x + f(x W_inner + b) W_outer + b). Called during build. attention or NULL:
+ * scaled dot products. */
 void att_bert_layers(att_encoder *m, const att_bert_config *c, const att_nn_attention_config *attention);
 
 #endif

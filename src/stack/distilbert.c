@@ -1,7 +1,7 @@
-/* DistilBERT (Sanh et al. 2019): BERT without token types, with names of its own.
+/* DistilBERT (Sanh et al. 2019): BERT without token types, with different names.
  *
- * x = LayerNorm(word(ids) + position)
- * each layer: x = LayerNorm(x + Attention(x)), x = LayerNorm(x + f(x W_inner + b) W_outer + b) */
+ * x = LayerNorm(word(ids) + position) each layer: x = LayerNorm(x + Attention(x)), x = LayerNorm(x + f(x W_inner + b)
+ * W_outer + b) */
 #include "stack/bert_config.h"
 
 typedef struct distilbert {
@@ -11,7 +11,7 @@ typedef struct distilbert {
     const att_nn_norm *norm;
 } distilbert;
 
-/* Our parameter names and those of the class DistilBertModel */
+/* The names of parameters, in attend and in the class DistilBertModel. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 static const att_checkpoint_name names[] = {
     {"embeddings.word.weight", "embeddings.word_embeddings.weight"},
@@ -27,11 +27,11 @@ static const att_checkpoint_name names[] = {
     LINEAR("layer.*.feed_forward_norm", "transformer.layer.*.output_layer_norm"),
     {0},
 };
-/* Present in many checkpoints, but not used for hidden states. */
+/* Tensors of many checkpoints that are not used for hidden states. */
 static const char *const unused[] = {"embeddings.position_ids", "vocab_transform.", "vocab_layer_norm.",
                                      "vocab_projector.", NULL};
 
-/* "sinusoidal_pos_embds" has no effect: the class, too, uses the table of positions in the file. */
+/* Reads the settings. "sinusoidal_pos_embds" has no effect: the class also uses the table of positions in the file. */
 static void configure(att_model *base, att_settings *s)
 {
     static const att_bert_keys keys = {.hidden = "dim",

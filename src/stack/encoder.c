@@ -1,4 +1,4 @@
-/* Text encoders: opening, applying and writing what an architecture has made. */
+/* Opens, applies and writes text encoders of any architecture. */
 #include "stack/encoder.h"
 
 #include <string.h>
@@ -114,8 +114,8 @@ static bool read_options(att_tape *t, const att_encoder *m, const att_encoder_op
     return check_type_ids(t, m, o->type_ids, tokens) && check_position_ids(t, m, o->position_ids, tokens);
 }
 
-/* Positions [tokens] of a model whose first one is that after the id of padding, as fairseq counts them: a token of
- * padding does not count. */
+/* Counts positions [tokens] of a model whose first position is after the id of padding, as fairseq does: a padding
+ * token does not count. */
 static void count_positions(const att_encoder *m, const int32_t *ids, const int64_t *offsets, int64_t n, int64_t *at)
 {
     const int64_t padding = m->info.first_position - 1;
@@ -126,7 +126,7 @@ static void count_positions(const att_encoder *m, const int32_t *ids, const int6
     }
 }
 
-/* What the options leave out of a call's input, in memory that belongs to the call; NULL: not needed */
+/* The parts of a call's input that the options leave out, in memory that belongs to the call; NULL: not needed. */
 typedef struct defaults {
     int32_t *type_ids;
     int64_t *position_ids;
@@ -150,7 +150,7 @@ static bool fill_in(const att_encoder *m, const int64_t *offsets, int64_t n, att
     return in->type_ids && (in->at.position_ids || in->at.offsets);
 }
 
-/* Layers of x, the embeddings, in scope s */
+/* Applies the layers to x, the embeddings, in scope s. */
 static att_var *layers(att_tape *t, att_scope s, const att_encoder *m, att_var *x, const att_nn_layer_call *call)
 {
     for (int64_t i = 0; i < m->info.layers; i++) {

@@ -1,4 +1,4 @@
-/* What text encoders have in common. A table has the architectures; one of them reads a model's settings, makes its
+/* Text encoders of any architecture. A table has the architectures; one of them reads a model's settings, makes its
  * layers and embeds its tokens. Public: att_encoder_*. */
 #ifndef ATT_STACK_ENCODER_H
 #define ATT_STACK_ENCODER_H
@@ -22,7 +22,7 @@ struct att_encoder {
 typedef struct att_encoder_input {
     int64_t tokens;
     const int32_t *ids, *type_ids; /* [tokens] */
-    att_positions at;              /* one by one, or by offsets where the first position is 0 */
+    att_positions at;              /* one by one, or by offsets if the first position is 0 */
 } att_encoder_input;
 
 /* Parameters that are rows of one tensor of the file: those of ".attention.query." may be the first third of
@@ -35,7 +35,7 @@ typedef struct att_encoder_part {
 enum { ATT_ENCODER_BESIDE = 4 };
 typedef struct att_encoder_architecture {
     att_model_kind kind; /* whose struct begins with an att_encoder */
-    /* -> [tokens, hidden], before dropout */
+    /* Embeds the tokens. Returns [tokens, hidden], before dropout. */
     att_var *(*embed)(att_tape *t, const att_encoder *m, const att_encoder_input *in);
     att_parameter_naming in_file;  /* NULL: by the kind's names */
     const att_encoder_part *parts; /* up to {0}; or NULL */
@@ -46,12 +46,12 @@ typedef struct att_encoder_architecture {
 extern const att_encoder_architecture att_bert, att_roberta, att_distilbert, att_mpnet, att_modernbert, att_nomic_bert,
     att_gemma3_text;
 extern const att_model_kind *const att_encoder_kinds[]; /* of all architectures, up to NULL */
-/* The `prepare` of all kinds */
+/* Prepares a model. `prepare` of all kinds. */
 att_var *att_encoder_prepare(att_tape *t, const void *model);
 
-/* During configure: the model's type, a text of its kind's table */
+/* Returns the model's type, a text of its kind's table. Called during configure. */
 const char *att_encoder_type(const att_model *m, att_settings *s);
-/* Rows of a table of positions */
+/* Returns the number of rows of a table of positions. */
 static inline int64_t att_encoder_positions(const att_encoder *m)
 {
     return m->info.first_position + m->info.max_positions;
@@ -79,11 +79,11 @@ static inline const att_encoder_architecture *att_encoder_architecture_of(const 
     return (const att_encoder_architecture *)(const void *)m->model.kind;
 }
 
-/* The part of a trace that the encoder is, of n tokens (encoder_trace.c) */
+/* Returns the encoder's part of a trace of n tokens. (encoder_trace.c) */
 att_trace_part att_encoder_trace_part(const att_encoder *m, int64_t n);
 
-/* Writes FOLDER/model.safetensors in the format that the model was read in: the weights of one that was opened for
- * training from the folder `from`, and what that has beside. dtype 0: f32. */
+/* Writes FOLDER/model.safetensors in the format in which the model was read: the weights of a model that was opened for
+ * training from the folder `from`, and the other tensors of that folder. dtype 0: f32. */
 att_status att_encoder_write_weights(const att_encoder *m, const char *from, const char *folder, att_dtype dtype);
 
 #endif

@@ -1,4 +1,4 @@
-/* Traces of text encoders */
+/* Traces text encoders. */
 #include "stack/encoder.h"
 #include "util/shape.h"
 
@@ -8,7 +8,7 @@ typedef struct traced {
     int64_t n;
 } traced;
 
-/* Numbers of the parameters of a layer's attention: a table of relative positions */
+/* Counts the numbers of the parameters of a layer's attention: a table of relative positions. */
 static int64_t count_params(const att_nn_attention *l)
 {
     int64_t sum = 0;

@@ -31,7 +31,8 @@ static const att_checkpoint_name names[] = {
     {"head.weight", "lm_head.weight"},
     {0},
 };
-/* A tied output layer may be in the file, too; and the causal mask and its -10000, buffers in older files. */
+/* Tensors that are not used: a tied output layer, and the causal mask and its -10000, which are buffers in older
+ * files. */
 static const char *const unused[] = {"lm_head.", "h.*.attn.bias", "h.*.attn.masked_bias", NULL};
 
 static void configure(att_model *base, att_settings *s)
@@ -65,8 +66,8 @@ static void configure(att_model *base, att_settings *s)
 
 /* ---- weights */
 
-/* A matrix of the class Conv1D is [in, out], the transpose of ours; one has queries, keys and values side by side.
- * Parameters are views of these. */
+/* The matrices of the class Conv1D are [in, out], the transpose of those in attend; one has queries, keys and values
+ * side by side. Parameters are views of these. */
 static const struct {
     const char *name;
     int part, parts;

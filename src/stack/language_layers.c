@@ -1,4 +1,4 @@
-/* Parts of causal language models that the builds of all architectures make: layers, the output layer, the plan */
+/* Makes the parts of causal language models that all architectures have: layers, the output layer, the plan. */
 #include "stack/language_model.h"
 
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer)

@@ -1,4 +1,4 @@
-/* Causal language models of any architecture: which one a folder has, and logits. */
+/* Causal language models of any architecture: finds the one of a folder, and computes logits. */
 #include "stack/language_model.h"
 #include "util/shape.h"
 #include "util/util.h"
@@ -12,7 +12,7 @@ att_var *att_language_model_prepare(att_tape *t, const void *model)
     return att_language_model_apply(t, model, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, NULL);
 }
 
-/* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
+/* A .gguf file has Llama's architecture; gguf_config.c refuses others. */
 att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                    att_language_model **out)
 {
@@ -40,7 +40,7 @@ const att_nn_params *att_language_model_params(const att_language_model *m)
 
 /* ---- apply */
 
-/* Do the sequences and what the state has fit into the model's positions? */
+/* Checks that the sequences, with the tokens that the state has, fit into the model's positions. */
 static bool check_lengths(att_tape *t, const att_language_model *m, const int64_t *offsets, int64_t n,
                           const att_language_state *state, bool last_only)
 {
@@ -64,8 +64,8 @@ static bool check_lengths(att_tape *t, const att_language_model *m, const int64_
     return true;
 }
 
-/* Rows of the last tokens of n sequences, of each last[b] or, if last is NULL, one: x [tokens, hidden] -> [rows,
- * hidden] */
+/* Returns the rows of the last tokens of n sequences, [rows, hidden], of x [tokens, hidden]: last[b] tokens of each or,
+ * if last is NULL, one. */
 static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, const int64_t *offsets, int64_t n,
                           const int64_t *last)
 {
@@ -96,7 +96,7 @@ att_var *att_language_model_layers_apply(att_tape *t, att_scope s, const att_lan
     return x;
 }
 
-/* Logits of the rows x of a pass */
+/* Returns the logits of the rows x of a pass. */
 static att_var *logits(att_tape *t, att_scope s, const att_language_model *m, att_var *x)
 {
     x = att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));

@@ -1,4 +1,4 @@
-/* What causal language models have in common. A table has the architectures; one of them reads a model's settings,
+/* Causal language models of any architecture. A table has the architectures; one of them reads a model's settings,
  * makes its layers and embeds its tokens. */
 #ifndef ATT_STACK_LANGUAGE_MODEL_H
 #define ATT_STACK_LANGUAGE_MODEL_H
@@ -19,7 +19,8 @@ struct att_language_model {
 
 typedef struct att_language_architecture {
     att_model_kind kind; /* whose struct begins with an att_language_model */
-    /* Embeds ids [offsets[n]] of n sequences, which follow those that the state, or NULL, has -> [offsets[n], hidden]
+    /* Embeds ids [offsets[n]] of n sequences, which continue the sequences of the state, or NULL. Returns [offsets[n],
+     * hidden].
      */
     att_var *(*embed)(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                       const att_language_state *state);
@@ -34,7 +35,7 @@ static inline const att_language_architecture *att_language_architecture_of(cons
 
 extern const att_language_architecture att_gpt2, att_llama;
 extern const att_model_kind *const att_language_kinds[]; /* of all architectures, up to NULL */
-/* The `prepare` of all kinds */
+/* Prepares a model. `prepare` of all kinds. */
 att_var *att_language_model_prepare(att_tape *t, const void *model);
 
 /* ---- base models (language_base.c): AutoModel of `transformers` */
@@ -64,7 +65,7 @@ void att_language_model_layers(att_language_model *m, const att_nn_layer_config 
  * nothing. */
 att_status att_language_model_build_head(att_language_model *m, att_param *embedding);
 
-/* The plan of attention in a layer: causal, with the window of the model's info. */
+/* Makes the plan of attention in a layer: causal, with the window of the model's info. */
 att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out);
 
 /* ---- apply (language_model.c) */
@@ -74,19 +75,19 @@ att_status att_language_model_plan(const att_language_model *m, att_dtype dtype,
 att_var *att_language_model_layers_apply(att_tape *t, att_scope s, const att_language_model *m, const int32_t *ids,
                                          const int64_t *offsets, int64_t n, att_language_state *state);
 
-/* As att_language_model_apply, but of each sequence the logits after its last `last[b]` tokens alone, last [n], each in
- * [0, its tokens] -> [sum of last, vocabulary] */
+/* Computes logits as att_language_model_apply does, but only those after the last `last[b]` tokens of each sequence;
+ * last [n], each in [0, its tokens]. Returns [sum of last, vocabulary]. */
 att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
                                  int64_t n, att_language_state *state, const int64_t *last);
 
 /* ---- the state of decoding (language_state.c) */
 
-/* Do the caches have f32, so that decoding has the bits of a full pass? */
+/* Returns whether the caches have f32, so that decoding has the bits of a full pass. */
 bool att_language_state_exact(const att_language_state *s);
 int64_t att_language_state_sequences(const att_language_state *s);
-/* Is it a state of this model? */
+/* Returns whether it is a state of this model. */
 bool att_language_state_fits(const att_language_state *s, const att_language_model *m);
-/* What a layer is applied to besides x, with the state's cache of that layer; s NULL: none */
+/* Returns the arguments of a layer besides x, with the state's cache of that layer. s NULL: no cache. */
 att_nn_layer_call att_language_state_call(const att_language_state *s, int64_t layer, const att_attention_args *args);
 
 #endif

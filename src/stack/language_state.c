@@ -1,4 +1,4 @@
-/* The state of decoding with a language model: a cache of keys and values for each layer */
+/* The state of decoding with a language model: a cache of keys and values for each layer. */
 #include "stack/language_model.h"
 
 struct att_language_state {

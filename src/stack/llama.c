@@ -40,7 +40,7 @@ static const att_checkpoint_name names[] = {
     {"head.weight", "lm_head.weight"},
     {0},
 };
-/* A tied output layer may be in the file, too, and so may frequencies, which older files have in each layer. */
+/* Tensors that are not used: a tied output layer, and frequencies, which older files have in each layer. */
 static const char *const unused[] = {"rotary_emb.", "layers.*.self_attn.rotary_emb.", "lm_head.", NULL};
 
 /* A base model may be one whose tokens attend to all. */
@@ -74,7 +74,7 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
         const char *at = strstr(name, parts[i].name);
         if (at) {
             char fused[ATT_CHECKPOINT_NAME];
-            const char *dot = strchr(at + 1, '.'); /* before "query" and the like */
+            const char *dot = strchr(at + 1, '.'); /* before "query" or another name */
             snprintf(fused, sizeof fused, "%.*s.fused%s", (int)(dot - name), name, strrchr(name, '.'));
             return att_checkpoint_load_part(m->base.model.checkpoint, fused, rank, dim,
                                             (att_checkpoint_part){parts[i].whole, parts[i].first, false}, out);

@@ -6,13 +6,14 @@ enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOK
 
 enum { DEFAULT_WINDOW = 4096, DEFAULT_HEAD_DIM = 128 }; /* defaults of classes */
 
-/* What the families differ in: what config.json does not have, and what the class does where a key is missing */
+/* The differences between families: properties that config.json does not state, and defaults of the class for missing
+ * keys. */
 typedef struct family {
     const char *type;
     enum { BIAS_BY_SETTING, BIAS_OF_QKV, NO_BIAS } bias;        /* of attention */
     enum { NO_WINDOW, WINDOW, WINDOW_OF_LATE_LAYERS } window;   /* which layers slide */
     int64_t default_window, default_kv_heads, default_head_dim; /* 0: none, all heads, hidden / heads */
-    bool mlp_bias, fused, partial_rotary;                       /* mlp_bias: is it a setting? */
+    bool mlp_bias, fused, partial_rotary;                       /* mlp_bias: whether it is a setting */
     att_nn_qk_norm qk_norm;
     att_nn_order order;
 } family;
@@ -62,7 +63,7 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
     double base = att_settings_number_or(s, "rope_theta", 1, 1e12, 10000);
     double part = att_settings_number_or(s, "partial_rotary_factor", 0, 1, 1);
     if (newer)
-        att_settings_only_empty(s, "rope_scaling"); /* which of them would count? */
+        att_settings_only_empty(s, "rope_scaling"); /* otherwise both would state the scaling */
     if (scaled) {
         before = att_settings_enter(s, key);
         base = att_settings_number_or(s, "rope_theta", 1, 1e12, base);
@@ -88,7 +89,7 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
 
 /* ---- all */
 
-/* "layer_types" of all layers must be the same; returns it, or `otherwise` without. */
+/* Reads "layer_types", which must be the same for all layers. Returns it, or `otherwise` if it is missing. */
 static const char *read_layer_types(att_settings *s, const att_llama_config *c, const char *otherwise)
 {
     const json_t *types = att_settings_list(s, "layer_types", false);
@@ -104,7 +105,8 @@ static const char *read_layer_types(att_settings *s, const att_llama_config *c, 
     return good ? first : otherwise;
 }
 
-/* Without "layer_types", late layers are those from "max_window_layers" on: none or all of them may slide. */
+/* Returns whether layers slide. Without "layer_types", those from "max_window_layers" on do; these must be all layers
+ * or none. */
 static bool late_layers_slide(att_settings *s, const att_llama_config *c)
 {
     const int64_t first = att_settings_int_or(s, "max_window_layers", 0, INT32_MAX, 28);
@@ -116,7 +118,7 @@ static bool late_layers_slide(att_settings *s, const att_llama_config *c)
     return !strcmp(read_layer_types(s, c, first == 0 ? "sliding_attention" : "full_attention"), "sliding_attention");
 }
 
-/* Where the key is missing the class has a window of its own; null means none. */
+/* Reads the window. If the key is missing, the class has a default; null means none. */
 static void read_window(att_settings *s, const family *f, att_llama_config *c)
 {
     const int64_t missing = att_settings_has_key(s, "sliding_window") ? 0 : f->default_window;

@@ -1,4 +1,4 @@
-/* config.json of Llama and models like it. */
+/* Reads config.json of Llama and similar models. */
 #ifndef ATT_STACK_LLAMA_CONFIG_H
 #define ATT_STACK_LLAMA_CONFIG_H
 
@@ -22,7 +22,7 @@ typedef struct att_llama_config {
     double frequency[ATT_MAX_HEAD_DIM / 2]; /* [rotary_dims / 2] */
 } att_llama_config;
 
-/* Their values of "model_type" */
+/* The values of "model_type". */
 extern const att_model_types att_llama_types;
 /* Reads settings that have one of these types. */
 void att_llama_config_read(att_settings *s, att_llama_config *c);

@@ -19,7 +19,7 @@ typedef struct mpnet {
     att_plan *plan, *training_plan; /* of the scores; the second with dropout, or NULL */
 } mpnet;
 
-/* Our parameter names and those of the class MPNetModel */
+/* The names of parameters, in attend and in the class MPNetModel. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 static const char distance[] = "distance.weight";
 static const att_checkpoint_name names[] = {
@@ -38,7 +38,7 @@ static const att_checkpoint_name names[] = {
     LINEAR("pooler", "pooler.dense"),
     {0},
 };
-/* Present in many checkpoints, but not used for hidden states. */
+/* Tensors of many checkpoints that are not used for hidden states. */
 static const char *const unused[] = {"embeddings.position_ids", "pooler.", "lm_head.", NULL};
 
 static void configure(att_model *base, att_settings *s)

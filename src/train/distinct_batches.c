@@ -14,7 +14,7 @@ typedef struct text_list {
 
 static size_t bytes_of(const text_list *l, int64_t i) { return l->bytes ? l->bytes[i] : strlen(l->texts[i]); }
 
-/* The slot of text i, free if the text is new. */
+/* Returns the slot of text i, which is free if the text is new. */
 static att_hash_slot *slot_of(const att_hash_table *table, const text_list *l, int64_t i, uint32_t hash)
 {
     const size_t n = bytes_of(l, i);
@@ -87,7 +87,7 @@ void att_distinct_batches_free(att_distinct_batches *d)
 
 /* ---- batches */
 
-/* Adds the example to batch number `batch`, unless one of its texts is there already. */
+/* Adds the example to batch number `batch`, unless one of its texts is already there. Returns whether it was added. */
 static bool add(att_distinct_batches *d, uint32_t example, uint32_t batch)
 {
     const uint32_t *text = d->text + (int64_t)example * d->columns;
@@ -99,7 +99,7 @@ static bool add(att_distinct_batches *d, uint32_t example, uint32_t batch)
     return true;
 }
 
-/* Examples that are left are a list: next[i] is the position after i in shuffled, n at the end. */
+/* The remaining examples are a list: next[i] is the position after i in `shuffled`, n at the end. */
 int64_t att_distinct_batches_split(att_distinct_batches *d, int64_t batch, uint32_t *order, uint32_t *first)
 {
     uint32_t begin = 0, taken = 0, batches = 0;
@@ -108,7 +108,7 @@ int64_t att_distinct_batches_split(att_distinct_batches *d, int64_t batch, uint3
     for (int64_t i = 0; i < d->n; i++)
         d->next[i] = (uint32_t)i + 1;
     while (begin < d->n) {
-        uint32_t *link = &begin; /* what points to the position i */
+        uint32_t *link = &begin; /* the link to position i */
         first[batches++] = taken;
         for (uint32_t i = begin; i < d->n && taken - first[batches - 1] < batch; i = d->next[i]) {
             if (add(d, d->shuffled[i], batches)) {

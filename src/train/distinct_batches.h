@@ -19,8 +19,8 @@ att_status att_distinct_batches_make(att_ctx *ctx, const char *const *texts, con
 /* The error that the first batch of `batch` rows has but `filled`, as texts repeat. */
 att_status att_distinct_batches_refuse(att_ctx *ctx, int64_t batch, int64_t filled);
 void att_distinct_batches_free(att_distinct_batches *d);
-/* Reorders the examples of order [n] so that batch i is order[first[i]], ..., order[first[i + 1] - 1], first [n + 1]:
- * the first `batch` of the examples that are left without a text in common; those left out come in a later batch.
+/* Reorders the examples of order [n] so that batch i is order[first[i]], ..., order[first[i + 1] - 1]. A batch has the
+ * first `batch` of the remaining examples that have no text in common; the others come in a later batch. first [n + 1].
  * Returns the number of batches. */
 int64_t att_distinct_batches_split(att_distinct_batches *d, int64_t batch, uint32_t *order, uint32_t *first);
 

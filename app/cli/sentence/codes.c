@@ -31,7 +31,7 @@ int cli_codes_precision(const cli_npy *index, const cli_embedder *m, const cli_c
     return CLI_DONE;
 }
 
-/* Codes are compared by their products, or by bits that differ. */
+/* Checks the model's measure. Codes are compared by their products, or by the number of different bits. */
 static int check_measure(const cli_embedder *m, att_precision p)
 {
     return m->similarity == ATT_SIMILARITY_COSINE || m->similarity == ATT_SIMILARITY_DOT
@@ -40,7 +40,7 @@ static int check_measure(const cli_embedder *m, att_precision p)
                           att_precision_name(p));
 }
 
-/* Reads the ranges that are given, or those beside the index. */
+/* Reads the given ranges, or those next to the index. */
 static int read_ranges(cli_codes *c, const cli_embedder *m, const cli_codes_options *o)
 {
     char *path = o->ranges ? strdup(o->ranges) : cli_ranges_path(o->index);
@@ -100,7 +100,7 @@ void cli_codes_close(cli_codes *c)
 
 /* ---- Is it the line's row? */
 
-/* The number of bits in which codes [bytes] differ. */
+/* Returns the number of bits in which codes [bytes] differ. */
 static int64_t different_bits(const uint8_t *a, const uint8_t *b, int64_t bytes)
 {
     int64_t n = 0;
@@ -109,8 +109,9 @@ static int64_t different_bits(const uint8_t *a, const uint8_t *b, int64_t bytes)
     return n;
 }
 
-/* Is one row of codes another, but for rounding? The vector is off by at most 0.04 of its length (see check_index of
- * search.c), an angle of 0.04 / pi = 1.3 % of the bits on average. Three times as many may differ. */
+/* Checks that two rows of codes are equal, up to rounding. The vector's error is at most 0.04 of its length (see
+ * check_index of search.c), an angle that changes 0.04 / pi = 1.3 % of the bits on average. Three times as many may
+ * differ. */
 static int compare(const cli_codes *c, const cli_embedder *m, const uint8_t *row, const uint8_t *again, float *scratch,
                    bool *same)
 {

@@ -52,7 +52,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* rank[i] of a[i] in ascending order, equal values share the mean; order [n] is scratch. */
+/* Computes rank[i] of a[i] in ascending order. Equal values share their mean rank. order [n] is scratch. */
 static void rank_all(const double *a, int64_t n, double *rank, const double **order)
 {
     for (int64_t i = 0; i < n; i++)

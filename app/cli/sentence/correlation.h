@@ -4,16 +4,16 @@
 
 #include <attend_sentence.h>
 
-/* The cosine of the vectors a [dim] and b [dim]; 0 if one of them is zero. */
+/* Returns the cosine of the vectors a [dim] and b [dim]; 0 if one of them is zero. */
 double cli_cosine(const float *a, const float *b, int64_t dim);
-/* The similarity of the vectors a [dim] and b [dim] by a measure. */
+/* Returns the similarity of the vectors a [dim] and b [dim] by a measure. */
 double cli_similar(att_similarity measure, const float *a, const float *b, int64_t dim);
-/* x clamped to [-1, 1], as rounding may exceed it; NaN stays NaN. */
+/* Returns x clamped to [-1, 1], which rounding may exceed. NaN is not changed. */
 float cli_clamp_cosine(float x);
-/* Pearson's correlation of a [n] and b [n]; NaN if one of them is constant. */
+/* Returns Pearson's correlation of a [n] and b [n]; NaN if one of them is constant. */
 double cli_pearson(const double *a, const double *b, int64_t n);
-/* Spearman's correlation of a [n] and b [n]: Pearson's of their ranks, equal values share their mean rank; NaN if a
- * value is NaN. */
+/* Computes Spearman's correlation of a [n] and b [n]: Pearson's of their ranks. Equal values share their mean rank. NaN
+ * if a value is NaN. */
 int cli_spearman(const double *a, const double *b, int64_t n, double *correlation);
 
 #endif

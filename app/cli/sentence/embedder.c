@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENTENCES = 512 }; /* at once */
+enum { SENTENCES = 512 }; /* sentences at once */
 
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads)
 {
@@ -117,7 +117,7 @@ static bool is_finite(const float *x, int64_t n)
     return n == 0;
 }
 
-/* Embedding items [n] failed with this status; vectors [n, dim] were zero before. */
+/* Reports that embedding items [n] failed with this status. vectors [n, dim] were zero before. */
 static int refuse(const cli_embedder *e, att_status s, int64_t n, const char *const *items, const float *vectors,
                   int64_t before)
 {
@@ -136,7 +136,7 @@ static int refuse(const cli_embedder *e, att_status s, int64_t n, const char *co
 
 /* ---- Images ----------------------------------------------------------------- */
 
-/* x [n] divided by its length. */
+/* Divides x [n] by its length. */
 static void normalize(float *x, int64_t n)
 {
     double sum = 0;
@@ -146,8 +146,8 @@ static void normalize(float *x, int64_t n)
         x[i] = (float)((double)x[i] / sqrt(sum));
 }
 
-/* Embeds those of the images [n] that have been read -> vectors [n, dim]. They are computed together, as the first
- * rows, which then move to their positions, from the last one to the first. */
+/* Embeds those of the images [n] that have been read: vectors [n, dim]. They are computed together into the first rows,
+ * which then move to their positions, from the last one to the first. */
 static int embed_images(const cli_embedder *e, int64_t n, const char *const *paths, const cli_image *images,
                         float *vectors, int64_t before)
 {
@@ -174,7 +174,7 @@ static int embed_images(const cli_embedder *e, int64_t n, const char *const *pat
     return s ? refuse(e, s, n, paths, vectors, before) : CLI_DONE;
 }
 
-/* At most e->block images. */
+/* Embeds at most e->block images. */
 static int encode_block(const cli_embedder *e, int64_t n, const char *const *paths, float *vectors, bool *failed,
                         int64_t before)
 {
@@ -241,7 +241,7 @@ int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *ite
     return s ? refuse(e, s, n, items, vectors, before) : CLI_DONE;
 }
 
-/* A cosine beyond [-1, 1] is one that was rounded; NaN stays. */
+/* Compares vectors. A cosine outside of [-1, 1] is due to rounding and is clamped; NaN is not changed. */
 int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out)
 {
     att_tensor x, y, z;

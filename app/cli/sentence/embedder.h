@@ -1,4 +1,4 @@
-/* Models that embed what a command reads: sentences, or paths of images. */
+/* Models that embed the items of a command: sentences, or paths of images. */
 #ifndef CLI_SENTENCE_EMBEDDER_H
 #define CLI_SENTENCE_EMBEDDER_H
 
@@ -11,7 +11,7 @@ typedef struct cli_embedder {
     const char *name; /* as the user wrote it; its folder, if it was not given */
     int64_t dim;
     bool images;               /* the items are paths of images */
-    const char *lines;         /* what lines and arguments are, in messages: "lines", "images" */
+    const char *lines;         /* the name of lines and arguments in messages: "lines", "images" */
     const char *key;           /* of an item in JSON: "text", "image" */
     att_similarity similarity; /* the model's measure */
     int64_t block;             /* items to embed at once: enough for all threads, few enough to hold and to report */
@@ -24,8 +24,8 @@ typedef struct cli_embedder {
     cli_vision vision;
 } cli_embedder;
 
-/* name NULL: the only sentence model. weights: an att_weight_type. *e stays where it is
- * until it is closed. */
+/* Opens a model. name NULL: the only sentence model. weights: an att_weight_type. *e must not move until it is
+ * closed. */
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
 void cli_embedder_close(cli_embedder *e);
 
@@ -45,9 +45,9 @@ int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *con
  * if `before` items of the input came before these; -1: without. */
 int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
                         int64_t *truncated, bool *failed, int64_t before);
-/* Similarities of vectors a [n, dim] and b [m, dim] by the model's measure -> out [n, m]. */
+/* Computes the similarities of vectors a [n, dim] and b [m, dim] by the model's measure: out [n, m]. */
 int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out);
-/* Reports which measure a model has, if it is not the cosine. */
+/* Reports a model's measure if it is not the cosine. */
 void cli_embedder_note_measure(const cli_embedder *e);
 /* Reports how many of n items were truncated, if any. */
 void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items);

@@ -15,14 +15,14 @@ static bool is_integer(const char *text)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* "1" and "01" differ, as words do. */
+/* Compares by number, then as words, so that "1" and "01" differ. */
 static int by_number(const void *a, const void *b)
 {
     const long long x = strtoll(*(char *const *)a, NULL, 10), y = strtoll(*(char *const *)b, NULL, 10);
     return x != y ? (x < y ? -1 : 1) : by_text(a, b);
 }
 
-/* The different labels, sorted by text. */
+/* Sorts the different labels by text. */
 static int sort(const char *data, const size_t *begin, int64_t stride, int64_t n, const char ***word,
                 int64_t *different)
 {

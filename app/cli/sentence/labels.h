@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many labels differ. */
+/* Counts the different labels. */
 int cli_labels_count(const char *data, const size_t *begin, int64_t stride, int64_t n, int64_t *different);
 /* label[i]: the number of label i among all that differ, in numerical order if all are integers, otherwise in
  * alphabetical order. *word [*different]: these labels, malloc'd; they point into data. */

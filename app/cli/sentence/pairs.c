@@ -32,7 +32,7 @@ void cli_pairs_close(cli_pairs *p)
     *p = (cli_pairs){0};
 }
 
-/* Does the text begin as a number, be it no score? Names of columns do not. */
+/* Returns whether the text begins like a number, even if it is not a score. Names of columns do not. */
 static bool begins_as_number(const char *text)
 {
     char *end;
@@ -40,7 +40,7 @@ static bool begins_as_number(const char *text)
     return end > text;
 }
 
-/* The gold score of the current record; *refused: it has none that is one. */
+/* Reads the gold score of the current record. *refused: it has no valid one. */
 static int read_gold(cli_pairs *p, bool *refused)
 {
     cli_records *in = &p->in;
@@ -55,7 +55,7 @@ static int read_gold(cli_pairs *p, bool *refused)
                     : CLI_DONE;
 }
 
-/* Is the current record, the first one, a heading? */
+/* Returns whether the current record, the first one, is a heading. */
 static bool is_heading(const cli_pairs *p)
 {
     return cli_records_named(&p->in) ||
@@ -85,7 +85,7 @@ static int add_record(cli_pairs *p)
     return CLI_DONE;
 }
 
-/* Notes columns of a table without a heading that are not read: the pairs may be in these. */
+/* Reports columns of a table without a heading that are not read, because the pairs may be in them. */
 static void note_columns(const cli_pairs *p)
 {
     const int64_t fields = p->in.fields;

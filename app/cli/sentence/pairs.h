@@ -26,7 +26,8 @@ typedef struct cli_pairs {
     size_t *begin; /* [2 max_count]: of the texts in data */
 } cli_pairs;
 
-/* A first record that names columns, or has no number where there should be one, is a heading, which is reported. */
+/* Opens a table. A first record that names columns, or has no number in the column of scores, is a heading, which is
+ * reported. */
 int cli_pairs_open(cli_pairs *p, const char *path, const cli_pairs_options *options);
 int cli_pairs_next(cli_pairs *p); /* reads the next block; count 0: end */
 void cli_pairs_close(cli_pairs *p);

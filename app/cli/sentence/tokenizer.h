@@ -1,4 +1,4 @@
-/* Tokenizers, of models or alone. */
+/* Tokenizers, with or without a model. */
 #ifndef CLI_SENTENCE_TOKENIZER_H
 #define CLI_SENTENCE_TOKENIZER_H
 

@@ -103,7 +103,7 @@ static void report(const void *training, const att_training_info *i)
                 (long long)i->truncated, (long long)i->examples);
 }
 
-/* Options that are for another loss, and what a batch needs. */
+/* Refuses options for another loss, and batches that are too small. */
 static int check_rows(const cli_rows *r)
 {
     const bool ranking = r->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING,

@@ -11,7 +11,7 @@
 
 static const char *field(const cli_rows *r, int64_t row, int64_t k) { return r->data + r->begin[row * r->fields + k]; }
 
-/* Is the current record malformed? Refuses it. */
+/* Refuses the current record if it is malformed. */
 static int check_columns(const cli_rows *r, cli_records *in, bool *bad)
 {
     *bad = in->fields < 2 || (r->n > 0 && in->fields != r->fields);
@@ -75,7 +75,8 @@ static bool is_number(const char *text)
     return cli_records_number(text, &value);
 }
 
-/* Three columns are labeled pairs if the third has single words, each of them twice on the average. */
+/* Sets *yes: whether three columns are labeled pairs. They are if the third has single words that occur twice or more
+ * on average. */
 static int has_labels(const cli_rows *r, bool *yes)
 {
     enum { MAX_LABELS = 100 };
@@ -148,7 +149,7 @@ static void copy_row(cli_rows *r, int64_t to, int64_t from)
     r->line[to] = r->line[from];
 }
 
-/* A first row without a score before one that has one is a heading: drops it. */
+/* Drops a heading: a first row without a score, followed by one that has a score. */
 static void drop_heading(cli_rows *r)
 {
     if (r->n < 2 || is_number(field(r, 0, 2)) || !is_number(field(r, 1, 2)))
@@ -220,7 +221,7 @@ static bool is_blank(const char *text, size_t bytes)
     return i == bytes;
 }
 
-/* May the row be trained on? If its texts are the reason, counts it as left out. */
+/* Returns whether the row can be trained on. Counts it as left out if its texts are the reason. */
 static bool is_usable(cli_rows *r, int64_t row)
 {
     bool empty = false;

@@ -21,7 +21,7 @@ static bool is_signed(const cli_vector_file *v)
     return v->precision == ATT_PRECISION_INT8 || v->precision == ATT_PRECISION_BINARY;
 }
 
-/* The bits of a vector as bytes of `ubinary`. */
+/* Returns the bits of a vector as bytes of `ubinary`. */
 static uint8_t bits_at(const cli_vector_file *v, const void *codes, int64_t byte)
 {
     return ((const uint8_t *)codes)[byte] ^ (v->precision == ATT_PRECISION_BINARY ? 0x80 : 0);
@@ -29,7 +29,7 @@ static uint8_t bits_at(const cli_vector_file *v, const void *codes, int64_t byte
 
 /* ---- Numbers as text: jsonl, tsv */
 
-/* The numbers of a row as floats, which have all codes exactly. */
+/* Returns the numbers of a row as floats, which represent all codes exactly. */
 static const float *numbers(const cli_vector_file *v, const void *codes)
 {
     if (v->precision == ATT_PRECISION_FLOAT32)
@@ -88,7 +88,7 @@ static int add_bytes(cli_vector_file *v, const cli_embedded *e)
 
 /* ---- SQL */
 
-/* Refuses a text that no string of SQL can have. */
+/* Refuses a text that a string of SQL cannot have. */
 static int check_text(const cli_vector_file *v, const cli_embedded *e)
 {
     if (memchr(e->text, 0, e->bytes))
@@ -98,7 +98,7 @@ static int check_text(const cli_vector_file *v, const cli_embedded *e)
     return CLI_DONE;
 }
 
-/* The operator of pgvector by which the nearest rows come first. */
+/* Returns the operator of pgvector with which the nearest rows come first. */
 static const char *pgvector_operator(const cli_vector_file *v)
 {
     static const char *const operators[] = {[ATT_SIMILARITY_COSINE] = "<=>",
@@ -128,7 +128,7 @@ static int begin_pgvector(cli_vector_file *v)
     return CLI_DONE;
 }
 
-/* A field of COPY's text format. */
+/* Writes a field of COPY's text format. */
 static void write_copied(FILE *f, const char *text, size_t bytes)
 {
     static const char special[] = "\\\t\n\r", letters[] = "\\tnr";
@@ -169,7 +169,7 @@ static int end_pgvector(cli_vector_file *v)
 
 /* ---- sqlite-vec */
 
-/* Types of columns of vec0, and the function that makes one of a blob */
+/* The types of columns of vec0, and the function that makes a value from a blob. */
 static const struct {
     const char *type, *function;
 } sqlite_types[] = {[ATT_PRECISION_FLOAT32] = {"float", "vec_f32"},
@@ -178,8 +178,8 @@ static const struct {
                     [ATT_PRECISION_BINARY] = {"bit", "vec_bit"},
                     [ATT_PRECISION_UBINARY] = {"bit", "vec_bit"}};
 
-/* The option of a column for the model's measure. Steps of int8 begin at another number in each dimension, which their
- * difference does not depend on, so they are compared by distances. */
+/* Returns the option of a column for the model's measure. Steps of int8 begin at a different number in each dimension.
+ * Differences of steps do not depend on it, so they are compared by distances. */
 static const char *sqlite_metric(const cli_vector_file *v)
 {
     if (is_bits(v))
@@ -216,8 +216,8 @@ static int begin_sqlite(cli_vector_file *v)
     return CLI_DONE;
 }
 
-/* The byte with its bits in the opposite order: the first of 8 numbers is a byte's lowest bit for sqlite-vec
- * (vec_quantize_binary). */
+/* Returns the byte with its bits in the opposite order, because for sqlite-vec the first of 8 numbers is a byte's
+ * lowest bit (vec_quantize_binary). */
 static uint8_t reversed(uint8_t byte)
 {
     uint8_t other = 0;

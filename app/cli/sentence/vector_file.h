@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* In the order of the words. */
+/* The formats, in the order of the words. */
 #define CLI_VECTOR_FORMATS "jsonl|npy|tsv|fbin|pgvector|sqlite-vec"
 enum {
     CLI_VECTORS_JSONL,
@@ -46,13 +46,13 @@ typedef struct cli_vector_file {
     float *row;      /* [columns] */
 } cli_vector_file;
 
-/* The word of a format. */
+/* Returns the word of a format. */
 const char *cli_vector_format(int format);
-/* Checks that the format has this precision and dim, and begins the file. The format, precision and all that follows
- * are set. */
+/* Checks that the format supports this precision and dim, and begins the file. The caller has set the format, precision
+ * and all members after them. */
 int cli_vector_file_begin(cli_vector_file *v, FILE *file);
 int cli_vector_file_add(cli_vector_file *v, const cli_embedded *e);
-/* Writes what stands at the end; code: that of what came before, which is returned if it is not 0. */
+/* Writes the end of the file. code: that of the work before, which is returned if it is not 0. */
 int cli_vector_file_end(cli_vector_file *v, int code);
 
 #endif
