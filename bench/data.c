@@ -9,7 +9,7 @@
 
 enum { THREADS = 2, STEPS = 4, BATCH_TOKENS = 4096, MAX_TOKENS = 128 };
 
-/* Seconds, of all batches of an epoch together but for those of a step. */
+/* Seconds of all batches of an epoch together, except those of a step. */
 typedef struct times {
     int64_t pairs, batches;
     double read, order, load, step;

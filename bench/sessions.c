@@ -79,7 +79,7 @@ static bool same(const att_generated *x, const att_generated *y)
            !memcmp(x->tokens.ids, y->tokens.ids, (size_t)x->tokens.count * sizeof(int32_t));
 }
 
-/* Have the eight the tokens of each alone, in a session and by att_generate? */
+/* Checks that all eight have the same tokens as each by itself, in a session and by att_generate. */
 static bool verify(const bench *b)
 {
     att_generated session[CHATS], call[CHATS], alone;

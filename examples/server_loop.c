@@ -1,6 +1,6 @@
-/* What the loop of a server does: four clients join and leave one session of a language model, each with a prompt, a
- * length and a way of sampling of its own; one that comes while the session is full waits, and one goes away before its
- * text ends. Then each text is compared with what att_generate makes of its prompt alone.
+/* The loop of a server: four clients join and leave one session of a language model, each with a prompt, a length and a
+ * way of sampling of its own; one that comes while the session is full waits, and one goes away before its text ends.
+ * Then each text is compared with what att_generate makes of its prompt alone.
  *
  *     cc server_loop.c $(pkg-config --cflags --libs attend_model) -o server_loop && ./server_loop FOLDER A B C D
  */
@@ -95,7 +95,8 @@ static att_status serve(const att_text_generator *g)
     return s;
 }
 
-/* Has a client the text of its prompt alone, or the beginning of it where it has gone away? */
+/* Checks that a client has the same text as its prompt by itself, or the beginning of it if the client has gone
+ * away. */
 static att_status compare(att_ctx *ctx, const att_text_generator *g, const client *c, bool *same)
 {
     att_generated alone = {0};

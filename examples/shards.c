@@ -12,7 +12,7 @@
 
 enum { SHARDS = 8, STEPS = 20, MAX_CALLERS = 4, ITEMS = 30, USERS = 60, LENGTH = 8 };
 
-/* What a caller has of its own. */
+/* The data of one caller. */
 typedef struct own {
     att_ctx *ctx;
     att_interactions *log;
@@ -21,7 +21,7 @@ typedef struct own {
     att_training *training;
 } own;
 
-/* What the callers share: gradients of each shard, and what they are of. */
+/* The data that callers share: the gradients of each shard, and the parts from which they were computed. */
 static int callers;
 static pthread_barrier_t barrier;
 static float *gradients[SHARDS];

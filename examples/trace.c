@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Weights of a query by hand, from what the trace has of it and of each key -> weights [keys] */
+/* Computes the weights of a query by hand, from the trace's values of the query and of each key: weights [keys]. */
 static att_status by_hand(const att_trace *t, int64_t i, bool dot, int64_t head, int64_t query, int64_t keys, double *w)
 {
     double sum = 0;

@@ -39,7 +39,7 @@ static void check_untouched(const call *c, const copies *before, bool backward, 
     }
 }
 
-/* Is the element of this type at p a NaN? Integers never are. */
+/* Returns whether the element of this type at p is a NaN. Integers never are. */
 static bool is_nan(att_dtype type, const unsigned char *p)
 {
     uint32_t wide = 0;

@@ -12,7 +12,7 @@ typedef struct tokens {
     att_tensor k, v;
 } tokens;
 
-/* What is in the cache. */
+/* The contents of the cache. */
 typedef struct book {
     int64_t length[MAX_SEQUENCES];
     unsigned char token[MAX_SEQUENCES][MAX_LENGTH];
@@ -307,7 +307,7 @@ static void check_weights(const trial *t, const call *c, const att_plan *plain, 
     free(w[0]), free(w[1]);
 }
 
-/* Has a stage a number for each query, key or pair? */
+/* Returns whether a stage has a number for each query, key or pair. */
 static bool has_tables(const trial *t)
 {
     for (int i = 0; i < t->spec.n_stages; i++) {
@@ -320,7 +320,7 @@ static bool has_tables(const trial *t)
     return false;
 }
 
-/* As ragged queries [tokens, heads, dim] they get the same. */
+/* Checks that ragged queries [tokens, heads, dim] get the same results. */
 static void check_ragged(const trial *t, const call *c)
 {
     int64_t offsets[MAX_SEQUENCES + 1] = {0};

@@ -9,7 +9,7 @@
 
 enum { FUZZ_MAX_PIXELS = 1 << 18 };
 
-/* Is the image what the header promises? Reads all of it, so that a sanitizer sees memory that is too small. */
+/* Checks that the image fits its header. Reads all of it, so that a sanitizer detects memory that is too small. */
 static inline void fuzz_check_image(const att_image *image)
 {
     fuzz_check(image->height > 0 && image->width > 0 && image->channels == 3, "an image of no pixels");

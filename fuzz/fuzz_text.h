@@ -20,7 +20,7 @@ static inline att_tokens fuzz_encode(const att_tokenizer *t, fuzz_section text, 
     return tokens;
 }
 
-/* Is it between two characters? The bytes of what is not UTF-8 may be characters each. */
+/* Returns whether it is between two characters. Each byte that is not UTF-8 may be a character. */
 static inline bool fuzz_is_boundary(fuzz_section text, int64_t at)
 {
     for (int64_t back = 1; back < 4 && back <= at && at < (int64_t)text.size; back++) {

@@ -45,7 +45,8 @@ static const att_tokenizer *small_tokenizer(void)
     return t;
 }
 
-/* Is the text read? A regular expression may take too many steps, and a vocabulary may have no unknown token. */
+/* Returns whether the text can be tokenized. A regular expression may take too many steps, and a vocabulary may have no
+ * unknown token. */
 static bool reads(const att_tokenizer *t, fuzz_section text)
 {
     att_tokens tokens;

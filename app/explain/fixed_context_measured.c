@@ -19,7 +19,7 @@ typedef struct row {
     int64_t seed;
     const char *text;
     double length;                         /* the mean of the lines */
-    int64_t from, to;                      /* words; to 0: or more */
+    int64_t from, to;                      /* words; to 0: no upper limit */
     int64_t lines, words, reference_words; /* of the translations and of the references */
     double bleu, bleu_low, bleu_high;      /* with its interval, which a single line does not have */
 } row;

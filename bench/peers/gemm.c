@@ -116,7 +116,7 @@ static void dn(dnnl_status_t s) { must(s == dnnl_success, "oneDNN failed"); }
 
 static cpu_set_t all; /* the processors that the process may use */
 
-/* The calling thread to one of them; which < 0: to all. */
+/* Pins the calling thread to one of the processors; which < 0: to all. */
 static void pin(int which)
 {
     cpu_set_t one;

@@ -32,7 +32,7 @@ static inline int64_t att_words_size(const att_words *w) { return att_ids_count(
  * the first `max` of them, or all if max is 0. Error: no word is selected. w must be freed even after an error. */
 att_status att_words_make(att_words *w, const att_word_counts *counts, int64_t min_count, int64_t max);
 /* Write and read FOLDER/words.json: {"words": ["a", "in", ...], "min_count": 3}. Errors: a word is not as
- * att_plain_words makes it; a word is there twice; there is none. w must be freed even after an error. */
+ * att_plain_words makes it; a word occurs twice; there is none. w must be freed even after an error. */
 att_status att_words_write(const att_words *w, const char *folder);
 att_status att_words_read(att_words *w, att_ctx *ctx, const char *folder);
 void att_words_free(att_words *w);

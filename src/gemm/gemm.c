@@ -92,7 +92,7 @@ static void gemm_task(void *arg, int64_t i, int thread)
 }
 
 /* Partitions the product into tasks of some rows by some panels. A single thread has tasks of all panels by rows that
- * stay in its cache beside what is written. Several threads have a few tasks each, of few rows by some panels, which
+ * stay in its cache together with the results. Several threads have a few tasks each, of few rows by some panels, which
  * stay in the cache for all rows: with fewer tasks the slowest thread decides the time, with more the same panels are
  * read more often. */
 static void partition(const att_ctx *ctx, gemm_job *j)

@@ -21,8 +21,9 @@ typedef struct att_replace {
     char path[ATT_MAX_PATH], target[ATT_MAX_PATH], unfinished[ATT_MAX_PATH];
 } att_replace;
 
-/* follow: if path is a symbolic link, replace the file it leads to (for paths given by the user), else the link itself
- * (in folders, where others may have made links). Errors: path is a folder, device or the like; a dangling link. */
+/* follow: if path is a symbolic link, replace the file it leads to (for paths given by the user), otherwise the link
+ * itself (in folders, where others may have made links). Errors: path is a folder, device or the like; a dangling
+ * link. */
 void att_replace_open(att_replace *r, att_ctx *ctx, const char *path, bool follow);
 void att_replace_write(att_replace *r, const void *data, size_t bytes);
 /* Fails with "PATH cannot be written: why"; ignored after an earlier error. */

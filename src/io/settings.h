@@ -55,7 +55,7 @@ bool att_settings_has_key(const att_settings *s, const char *key);
 void att_settings_need(att_settings *s, const char *key);
 /* Returns a required integer in [min, max]. */
 int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t max);
-/* `otherwise` if there is no value. */
+/* Return a value; `otherwise` if there is none. */
 int64_t att_settings_int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise);
 double att_settings_number(att_settings *s, const char *key, double min, double max);
 double att_settings_number_or(att_settings *s, const char *key, double min, double max, double otherwise);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What happens to a finished element c[i][j] of a GEMM: activation(c + bias[j]) + residual[i][j]. */
+/* The last step for a finished element c[i][j] of a GEMM: activation(c + bias[j]) + residual[i][j]. */
 typedef struct att_epilogue {
     bool add;              /* the sum begins with the old c[i][j] instead of 0 */
     const float *bias;     /* [n] or NULL */
@@ -26,7 +26,7 @@ typedef struct att_epilogue {
 typedef struct att_range {
     int64_t first, last;
 } att_range;
-/* Which weights of one head of one sequence are dropped; see att_dropout_keep. */
+/* The weights of one head of one sequence that are dropped; see att_dropout_keep. */
 typedef struct att_dropout_mask {
     uint64_t seed;
     uint32_t sequence, head;

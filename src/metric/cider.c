@@ -25,7 +25,8 @@ typedef struct gram {
     double rarity;     /* log(N / documents) */
 } gram;
 
-/* A text: numbers of its n-grams, [ORDERS] one after the other; in all of cider.occurrence. */
+/* A text: the numbers of its n-grams for each of ORDERS orders, one order after the other. All are in
+ * cider.occurrence. */
 typedef struct gram_text {
     size_t begin;
     size_t words;

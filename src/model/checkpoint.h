@@ -47,7 +47,7 @@ typedef struct att_checkpoint {
     const char *prefix;                    /* optional prefix of all of their names: "bert." */
     att_checkpoint_file *file;             /* [files]; space for all is there from the start */
     int64_t files;
-    att_gguf *gguf; /* whose memory weights may be */
+    att_gguf *gguf; /* weights may be in its memory */
     att_gguf_weights weights;
     att_checkpoint_entry *entry; /* [count], sorted by name */
     bool *used;                  /* [count]: whether tensor i was requested */

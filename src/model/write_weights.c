@@ -27,7 +27,7 @@ static att_status allocate(file_tensors *f, att_ctx *ctx, int64_t n)
     return f->theirs && f->name && f->tensor && f->joined ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-/* Does an extension have the parameter? */
+/* Returns whether an extension has the parameter. */
 static bool is_of_extension(const att_model *m, const char *name)
 {
     return m->extension && !strncmp(name, m->extension->names, strlen(m->extension->names));

@@ -1,4 +1,4 @@
-/* What the layers share: parts of att_nn_params that are not public. */
+/* Declarations that layers share: parts of att_nn_params that are not public. */
 #ifndef ATT_NN_H
 #define ATT_NN_H
 

@@ -184,7 +184,7 @@ ATT_INLINE void v_transpose(vf x[ATT_LANES])
     ATT_UNROLL (i, 8)
         x[i] = y[i];
 }
-/* Lane i: a where bit i is set, else b. */
+/* Returns a vector with lane i of a if bit i is set, otherwise of b. */
 static inline vf v_pick(uint32_t bits, vf a, vf b)
 {
     const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);

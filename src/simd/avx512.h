@@ -214,7 +214,7 @@ ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[2])
             v_add_whole(v_add_whole(v_add_whole(x[8 * i], x[8 * i + 1]), v_add_whole(x[8 * i + 2], x[8 * i + 3])),
                         v_add_whole(v_add_whole(x[8 * i + 4], x[8 * i + 5]), v_add_whole(x[8 * i + 6], x[8 * i + 7])));
 }
-/* Lane i: a where bit i is set, else b. */
+/* Returns a vector with lane i of a if bit i is set, otherwise of b. */
 static inline vf v_pick(uint32_t bits, vf a, vf b) { return _mm512_mask_blend_ps((vm)bits, b, a); }
 /* Unsigned numbers of 64 bits, ATT_LANES / 2 in a vector. */
 typedef __m512i vw;

@@ -1,4 +1,4 @@
-/* Which sets can run here. Compiled with no instruction-set flags. */
+/* Finds the sets that can run on this machine. Compiled without instruction-set flags. */
 #include "simd/isa.h"
 #include "att_lists.h"
 

@@ -156,7 +156,7 @@ ATT_INLINE void v_transpose(vf x[ATT_LANES])
         x[i + 2] = vcombine_f32(vget_high_f32(a.val[i]), vget_high_f32(b.val[i]));
     }
 }
-/* Lane i: a where bit i is set, else b. */
+/* Returns a vector with lane i of a if bit i is set, otherwise of b. */
 static inline vf v_pick(uint32_t bits, vf a, vf b)
 {
     static const uint32_t lane[] = {1, 2, 4, 8};

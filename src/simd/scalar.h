@@ -195,7 +195,7 @@ ATT_INLINE void v_transpose(vf x[ATT_LANES])
             x[j][i] = t;
         }
 }
-/* Lane i: a where bit i is set, else b. */
+/* Returns a vector with lane i of a if bit i is set, otherwise of b. */
 static inline vf v_pick(uint32_t bits, vf a, vf b)
 {
     const vm lane = {1, 2, 4, 8};

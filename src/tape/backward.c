@@ -1,7 +1,8 @@
 /* Reverse-mode differentiation: steps from the last variable to the first; each adds to the gradients of its inputs. */
 #include "tape/tape.h"
 
-/* Returns the variable v if it is on the tape, else NULL. v is not dereferenced: it may be from before a reset. */
+/* Returns the variable v if it is on the tape, otherwise NULL. v is not dereferenced, because it may be from before a
+ * reset. */
 static att_var *find(const att_tape *t, const att_var *v)
 {
     att_var *own = t->last;

@@ -1,4 +1,4 @@
-/* A parameter as a variable: a view if it is f32 and dense, else a copy */
+/* Makes a variable from a parameter: a view if it is f32 and dense, otherwise a copy. */
 #include "tape/tape.h"
 
 /* ---- backward */

@@ -61,7 +61,7 @@ void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, fl
 
 typedef struct sum_job {
     const att_kernels *k;
-    int64_t n, inner, blocks; /* blocks of columns in inner */
+    int64_t n, inner, blocks; /* blocks: number of blocks of columns in inner */
     double divisor;
     const float *x; /* [outer, n, inner] */
     float *y;       /* [outer, inner] */

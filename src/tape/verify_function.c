@@ -110,7 +110,7 @@ static att_status run_backward(const function_check *c, const att_tensor *dx, fl
 
 static bool agree(double a, double b, double limit) { return fabs(a - b) <= limit || (isnan(a) && isnan(b)); }
 
-/* Is what is added to BEFORE the same as what is added to 0? */
+/* Checks that backward adds the same to BEFORE as to 0. */
 static att_status check_sums(const function_check *c, int input)
 {
     const float *got = floats(&c->dx[input]), *want = floats(&c->want[input]);

@@ -1,4 +1,4 @@
-/* Which class of tokenizers in `transformers` a folder is of. */
+/* Finds the class of tokenizers in `transformers` that a folder belongs to. */
 #include "text/tokenizer_file.h"
 
 #include <stdio.h>

@@ -33,7 +33,8 @@ typedef struct att_vocabulary {
  * After an error nothing needs to be freed. */
 att_status att_vocabulary_init(att_vocabulary *v, att_ctx *ctx, int64_t size, size_t text_bytes);
 void att_vocabulary_free(att_vocabulary *v);
-/* Sets the token of an unused id, not empty, space reserved; WordPiece does not match it. */
+/* Sets the token of an unused id. The token must not be empty, and the caller has reserved space. WordPiece does not
+ * match it. */
 void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
 /* Sets the token of an unused id, which WordPiece matches; the token must be new. False: too many hash collisions (a
  * vocabulary made to slow down searches). */

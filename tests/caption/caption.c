@@ -81,7 +81,7 @@ static void check_captions(const att_caption_model *m, const att_image_caption *
     }
 }
 
-/* Of random weights <unk> and the end are as probable as any word. */
+/* With random weights, <unk> and the end are as probable as any word. */
 static void options_are_kept_and_unknown_words_never_written(void **state)
 {
     (void)state;

@@ -192,7 +192,7 @@ static void colors_are_learned(void **state)
         double cider, first;
         if (att_training_caption_cider(r.training, 100, &cider) || att_training_caption_cider(r.training, 1, &first))
             fail_msg("%s", att_error(ctx));
-        assert_true(cider > 1 && first == 0); /* of one image it is 0 */
+        assert_true(cider > 1 && first == 0); /* CIDEr of a single image is 0 */
         /* Of eight words and two ends, only the choice between two beginnings is open: log 2 / 5. */
         if (!(before > 1.5 && after < 0.3))
             fail_msg("way %d: %g became %g", (int)i, before, after);
@@ -241,7 +241,7 @@ static void see(att_ctx *ctx, const char *name, int i, float *pixels)
     att_image_processor_free(p);
 }
 
-/* Of the images for validation, by the first word that is a color */
+/* Checks the captions of the images for validation by the first word that is a color. */
 static void expect_colors(att_ctx *ctx, const char *name, const char *encoder)
 {
     static float pixels[COLOR_SIDE * COLOR_SIDE * 3];

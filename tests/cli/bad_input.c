@@ -76,7 +76,7 @@ static void a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file(void **sta
     assert_int_equal(tool("ls v.spm*"), 2);
 }
 
-/* What UTF-8 is not is refused with the line, the encoding and the command; of files and of pipes. */
+/* Text that is not UTF-8 is refused, in files and pipes; the message has the line, the encoding and a command. */
 static void texts_in_other_encodings_are_refused_with_what_converts_them(void **state)
 {
     (void)state;

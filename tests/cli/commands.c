@@ -1,4 +1,4 @@
-/* Each subcommand does what it says: on a tiny model, and on the real one where it is. */
+/* Each subcommand has its documented effect: on a tiny model, and on the real one if it is installed. */
 // labels: long
 #include "fixtures/tool.h"
 #include "attend.h"

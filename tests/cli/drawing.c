@@ -19,7 +19,7 @@
 static const char *const tokyo[] = {"私", "は", "東京", "タワー", "を", "見", "まし", "た", "。"};
 enum { TOKYO = sizeof tokyo / sizeof *tokyo };
 
-/* What a drawing function writes, as a string to free. */
+/* The output of a drawing function, as a string that the caller frees. */
 typedef struct memory {
     char *text;
     size_t size;
@@ -473,7 +473,7 @@ static void a_sketch_shows_where_a_curve_goes(void **state)
     free(text);
 }
 
-/* Is this text an element of its own? */
+/* Returns whether this text is a separate element. */
 static bool is_text(const char *svg, const char *text)
 {
     char element[64];

@@ -88,7 +88,7 @@ static void info_tells_the_bytes_of_all_kinds(void **state)
     assert_has(tool_out, ", Q8_0 0.8 MB\nproducts            int8 in blocks of 32, summed in f32\n");
 }
 
-/* What an option that chooses parameters by their names chooses from */
+/* The parameters from which an option chooses by name are listed. */
 static void info_lists_the_parameters_of_a_model(void **state)
 {
     (void)state;

@@ -98,7 +98,7 @@ static void each_command_has_a_manual_page(void **state)
         snprintf(line, sizeof line, "\n.SH SYNOPSIS\n\\fBattend %s\\fR", c.path[i]);
         assert_has(tool_out, line);
     }
-    /* What is referred to is there. */
+    /* Every page that is referred to exists. */
     assert_int_equal(tool("cat man/* | sed -n 's/^\\.BR \\([^ ]*\\) (1),*$/\\1/p' | tr -d '\\\\' | sort -u >names; "
                           "for i in $(cat names); do test -e man/$i.1 || echo $i; done; test $(wc -l <names) -gt 20"),
                      0);

@@ -1,5 +1,5 @@
-/* Models by name: the only one of a kind needs no name, one of another kind is refused with the command for it, and
- * where there is none the message says how to get one. */
+/* Models by name: the only one of a kind needs no name, one of another kind is refused with the command for it, and if
+ * there is none, the message states how to get one. */
 #include "fixtures/translator_tool.h"
 
 /* $ATTEND_MODELS in the tests' folder: empty, with a sentence model, with two */

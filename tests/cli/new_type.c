@@ -36,7 +36,7 @@ static void it_is_identified(void **state)
     assert_has(tool_out, "\"eye\"");
 }
 
-/* What each command prints of it is what the tool prints of the model as a "vit". */
+/* Each command prints the same for it as for the model as a "vit". */
 static void commands_on_vision_models_use_it(void **state)
 {
     (void)state;

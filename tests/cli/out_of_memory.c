@@ -58,7 +58,7 @@ static int run_failing(const char *command, long n, bool *hit)
     return code;
 }
 
-/* Is there a file or folder with a temporary name? */
+/* Returns whether there is a file or folder with a temporary name. */
 static bool has_leftovers(void)
 {
     bool found = false;

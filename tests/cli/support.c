@@ -1,4 +1,4 @@
-/* What the subcommands stand on: arrays, lines, numbers as text, tables, correlation. */
+/* The foundations of the subcommands: arrays, lines, numbers as text, tables, correlation. */
 #include "cli/base/grow.h"
 #include "cli/base/command.h"
 #include "cli/sentence/correlation.h"

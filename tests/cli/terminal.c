@@ -1,4 +1,4 @@
-/* What a terminal gets: no control character of a file, a name, an option or a model; lines that fit. */
+/* The output on a terminal: no control characters from a file, a name, an option or a model; lines that fit. */
 #include "fixtures/captioner.h"
 #include "fixtures/recommender_tool.h"
 #include "fixtures/translator_tool.h"

@@ -241,7 +241,7 @@ static void a_cache_of_any_type_gives_the_bits_of_tensors_of_that_type(void **st
         }
 }
 
-/* As after a prompt: of all new tokens only the last attends, and where there are none, none. */
+/* Only the last of the new tokens of a sequence attends, as after a prompt. */
 static void some_of_the_new_tokens_attend(void **state)
 {
     (void)state;

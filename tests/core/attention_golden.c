@@ -48,7 +48,7 @@ static float number_at(const att_ctx *ctx, const att_tensor *x, int64_t i)
 /* Returns what storing changes at most, of a number. */
 static double rounding(att_dtype dtype) { return dtype == ATT_F32 ? 0 : dtype == ATT_F16 ? 0x1p-11 : 0x1p-8; }
 
-/* x is that array of a case, which has the same shape. */
+/* Checks that x is equal to this array of a case, which has the same shape. */
 static void compare(const att_ctx *ctx, const char *name, const char *array, const att_tensor *x, double tolerance)
 {
     char line[80];

@@ -7,7 +7,7 @@
 
 enum { DIM = 8, PARAMS = 32, LONGEST = 1 << 14 };
 
-/* What is asked of it; the rest as zero says. */
+/* The requested properties; zero is the default of the others. */
 typedef struct kind {
     const char *name;
     const att_score *score;
@@ -223,7 +223,7 @@ static void weights_of_some_rows_take_no_memory_for_the_others(void **state)
 
 /* ---- and what was said */
 
-/* Beside what is said there are the sequences' places in the queue, a number or two for each. */
+/* In addition there are the sequences' positions in the queue, one or two numbers for each. */
 enum { LITTLE = 256 };
 
 static long taken_by(att_ctx *ctx, fail_alloc *f, const att_plan *plan, const call *c, bool backward)

@@ -80,7 +80,7 @@ static void make_ragged(operands *o, grads *x, int64_t *offsets, int64_t *k_offs
     o->args.k_offsets = k_offsets;
 }
 
-/* What the calls of one score write, and what was there before. */
+/* Compares the results of the calls of one score, which are added to earlier values. */
 static void compare_calls(att_ctx *ctx, att_attention_spec *s, const att_attention_args *a,
                           const att_attention_grads *g)
 {

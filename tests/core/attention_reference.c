@@ -19,7 +19,7 @@ static void the_reference_agrees_with_finite_differences_for_each_stage(void **s
     att_close(ctx);
 }
 
-/* The weights of both are the same but for rounding, at most 8 units for each of 9 + 1 terms. */
+/* The weights of both are the same up to rounding, at most 8 units for each of 9 + 1 terms. */
 static void a_sink_is_a_key_whose_score_is_the_sink_and_whose_value_is_zero(void **state)
 {
     (void)state;

@@ -37,7 +37,7 @@ static void start_work(work *w)
     }
 }
 
-/* What one pair's formulas and their derivatives are. */
+/* The values of one pair's formulas and their derivatives. */
 typedef struct walk {
     double s[ATT_MAX_STAGES + 1], error[ATT_MAX_STAGES + 1]; /* of what modifier i is given; the last: the result */
     double slope[ATT_MAX_STAGES], slope_error[ATT_MAX_STAGES];

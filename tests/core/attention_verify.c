@@ -106,7 +106,7 @@ static void meets_nan(const att_score_tile *t)
     for (int64_t d = 0; d < t->dim; d++)
         t->dquery[d * t->columns] += 0 * t->key[t->keys / 2 * t->key_stride + d];
 }
-/* Those that forget what others have added before them */
+/* Functions that overwrite numbers which others have added. */
 static void over_query(const att_score_tile *t)
 {
     for (int64_t d = 0; d < t->dim; d++)

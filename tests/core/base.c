@@ -311,7 +311,7 @@ static void large_memory_of_the_system_is_aligned_and_usable(void **state)
     }
 }
 
-/* What a run of the arena does again and again: 40 pieces of changing size, in scopes. */
+/* A repeated use of the arena: 40 pieces of different sizes, in scopes. */
 static void use_arena(att_arena *a)
 {
     const size_t outer = att_arena_mark(a);
@@ -439,7 +439,7 @@ typedef struct file {
     const char *path, *text;
 } file;
 
-/* What the library sees where /proc and /sys have these files. */
+/* Reads the machine as the library does if /proc and /sys have these files. */
 static void read_files(const file *files, int64_t *cpus, size_t *bytes)
 {
     const test_folder root = folder_new();

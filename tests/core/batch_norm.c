@@ -201,7 +201,7 @@ static void no_rows_give_none_in_evaluation(void **state)
     att_close(ctx);
 }
 
-/* As in the file of a model in f16 */
+/* Running statistics are f16 as in the file of a model in f16. */
 static void running_statistics_may_be_f16_in_evaluation(void **state)
 {
     (void)state;

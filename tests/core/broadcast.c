@@ -2,7 +2,7 @@
  * gradients.c. */
 #include "fixtures/tape.h"
 
-/* What a backward leaves in the gradients of two inputs */
+/* The gradients of two inputs after a backward pass. */
 typedef struct outcome {
     float *y, *da, *db;
     int64_t n_y, n_a, n_b;

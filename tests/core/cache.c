@@ -260,7 +260,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 
 /* ---- taken off, and moved */
 
-/* A sequence as it should be: token i is of this sequence and time of the operands. */
+/* An expected sequence: token i is from this sequence and time of the operands. */
 enum { LONGEST = 600, MOST = 5 };
 typedef struct model {
     int length[MOST];

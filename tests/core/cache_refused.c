@@ -1,4 +1,4 @@
-/* What a cache refuses, with both values, and out of memory: it stays unchanged. */
+/* Errors of a cache, whose messages have both values, and failed allocations: the cache is unchanged. */
 // labels: portable
 #include "fixtures/cache.h"
 #include "fixtures/fail_alloc.h"
@@ -48,7 +48,7 @@ static void what_cannot_be_added_is_named_and_nothing_is_added(void **state)
     const struct {
         const char *sentence;
         int64_t sequence, value;
-        size_t of, bytes; /* of the number in k or, behind it, v */
+        size_t of, bytes; /* position of the wrong number in k or, after it, in v */
         att_status status;
     } wrong[] = {
         {"sequence is 2, but the cache has 2", 2, 2, offsetof(att_tensor, dim[0]), 8, ATT_ERR_ARGUMENT},

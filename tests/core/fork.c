@@ -17,7 +17,7 @@ typedef struct results {
     float out[2 * 4 * 9 * 8], dq[2 * 4 * 9 * 8];
 } results;
 
-/* What a parent has: threads, a plan, and a weight that is packed anew again and again. */
+/* The resources of a parent: threads, a plan, and a weight that is packed repeatedly. */
 typedef struct fixture {
     att_ctx *ctx;
     att_plan *plan;
@@ -158,7 +158,8 @@ static bool all_meet(att_ctx *ctx)
 
 /* ---- threads of a child */
 
-/* Returns the exit code of a child that has a child of its own, `below` times, and of all of them. */
+/* Forks a child, which forks another one, and so on, `below` times. Returns the exit code of the first that failed, or
+ * of the first child. */
 static int child_with_threads(att_ctx *ctx, const fail_alloc *f, int below)
 {
     alarm(IN_TIME);

@@ -420,7 +420,7 @@ static void a_pattern_that_matches_nothing_is_named_with_what_is_near(void **sta
     att_close(f.ctx);
 }
 
-/* A step updates what learns, and leaves what is frozen, whenever that was said. */
+/* A step updates parameters that learn, and does not change frozen ones, whenever they were frozen. */
 static void an_optimizer_leaves_what_is_frozen_later(void **state)
 {
     (void)state;

@@ -2,7 +2,7 @@
 // labels: portable
 #include "fixtures/gradients_function.h"
 
-/* What the test's function does besides: y = a b, of two inputs of one shape */
+/* The deviations of the test's function, which computes y = a b of two inputs of one shape. */
 typedef struct behavior {
     bool fails, fails_with_sentence, backward_fails, half, overwrites, leaves_last, counts_calls, wrong_alone;
 } behavior;
@@ -88,7 +88,8 @@ static void it_is_an_operation_of_its_name(void **state)
     att_close(ctx);
 }
 
-/* Of a constant no gradient is wanted; both inputs may be one variable, to whose gradient both are added. */
+/* No gradient is wanted for a constant. Both inputs may be one variable; then both gradients are added to its
+ * gradient. */
 static void an_input_may_be_constant_or_given_twice(void **state)
 {
     (void)state;

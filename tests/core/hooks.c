@@ -1,4 +1,4 @@
-/* What a tape's hook sees and may do, and what its before_attend may change. */
+/* The hook of a tape: its arguments and its rights, and the changes that before_attend may make. */
 #include "fixtures/tape.h"
 
 enum { TOKENS = 7, HEADS = 3, DIM = 4, WIDTH = HEADS * DIM, SEQUENCES = 2 };

@@ -44,7 +44,8 @@ static void distributions_have_the_bounds_and_deviations_of_their_papers(void **
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
-    const double both = ROWS + COLUMNS, cut = 0.8796256610342398; /* the deviation of a normal one cut at 2 */
+    const double both = ROWS + COLUMNS, cut = 0.8796256610342398; /* the deviation of a normal distribution truncated at
+                                                                   * 2 */
     const expectation all[] = {
         {{.kind = ATT_INIT_UNIFORM, .value = 0.3}, 0.3, 0.3 / sqrt(3)},
         {{.kind = ATT_INIT_NORMAL, .value = 0.02}, 0, 0.02},

@@ -23,7 +23,7 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t gap) { return rows 
 
 static float before(int64_t i, int64_t j) { return check_uniform(5, (uint64_t)(i * N_MAX + j)); }
 
-/* What is done to the products. */
+/* The last step after the products. */
 typedef struct ending {
     int activation;
     bool bias, residual;

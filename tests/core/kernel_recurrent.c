@@ -6,7 +6,7 @@
 enum { LARGEST = 257, MOST_GATES = 4 };
 static const int64_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, LARGEST};
 
-/* What a step is given. Numbers in [-3, 3). */
+/* The input of a step. Numbers are in [-3, 3). */
 typedef struct step {
     bool lstm;
     int64_t n;
@@ -29,8 +29,8 @@ static step new_step(bool lstm, int64_t n)
 
 static void step_free(step *s) { free(s->in), free(s->product), free(s->state); }
 
-/* Of unit i, with `leaf` of its inputs moved: the first gates by the input's part, then as many by the product, then
- * the state. cell: an LSTM's, NULL of a GRU. */
+/* Returns the state of unit i if its input number `leaf` is moved. Inputs are first the gates' parts from x, then their
+ * parts from the product, then the state. cell: of an LSTM, NULL for a GRU. */
 static double unit(const step *s, int64_t i, int leaf, double by, double *cell)
 {
     const int64_t gates = gates_of(s);

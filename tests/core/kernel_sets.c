@@ -1,4 +1,4 @@
-/* What instruction sets have in common. */
+/* Properties that all instruction sets share. */
 #include "fixtures/check.h"
 #include "kernel/kernel.h"
 

@@ -1,4 +1,4 @@
-/* What operations refuse, in one sentence with both values. Those of layers are in tape.c. */
+/* Errors of operations: one sentence with both values. Those of layers are in tape.c. */
 // labels: portable
 #include "fixtures/tape.h"
 

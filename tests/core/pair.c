@@ -1,4 +1,4 @@
-/* What one weight is made of, against numbers worked out by hand, and against the weights themselves. */
+/* The steps to one weight, compared with numbers computed by hand, and with the weights themselves. */
 #include "fixtures/attention.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@ static void add_stages(att_attention_spec *s, operands *o, float *slopes, float 
     s->align = ATT_ALIGN_BOTTOM_RIGHT;
 }
 
-/* What a call gives: out, lse, weights and gradients */
+/* The results of a call: out, lse, weights and gradients. */
 typedef struct results {
     float out[BATCH * HEADS * QUERIES * DIM], lse[BATCH * HEADS * QUERIES], weights[HEADS * QUERIES * KEYS];
     float dq[BATCH * HEADS * QUERIES * DIM], dslopes[HEADS];

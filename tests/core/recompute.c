@@ -82,7 +82,7 @@ static att_var *network_apply(att_tape *t, const network *n, int way, att_var **
 typedef struct results {
     float *x[PARAMS + 3];
     size_t bytes[PARAMS + 3];
-    size_t memory; /* the most of the tape's */
+    size_t memory; /* the largest memory of the tape */
 } results;
 
 static void take(results *r, int i, const att_tensor *x)
@@ -139,7 +139,7 @@ static void bits_are_those_without_it_and_memory_is_less(void **state)
         results plain = run(ctx, &n, PLAIN), recomputed = run(ctx, &n, RECOMPUTED), twice = run(ctx, &n, TWICE);
         same(&plain, &recomputed);
         same(&plain, &twice);
-        /* Of 13 variables a layer one stays, and those of one layer at once. */
+        /* Only one of 13 variables of a layer is kept, and all of one layer at a time. */
         assert_true(recomputed.memory < plain.memory / 2);
         results_free(&plain), results_free(&recomputed), results_free(&twice);
         network_close(&n);

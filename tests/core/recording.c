@@ -1,5 +1,5 @@
-/* What a tape that records promises beside right gradients: nothing half-written, sums over backwards, the same bits
- * for any number of threads and on any host. The gradients themselves are in gradients.c. */
+/* Guarantees of a tape that records: nothing is written in part, gradients are summed over backward passes, and the
+ * bits are the same for any number of threads and on any host. gradients.c tests the gradients themselves. */
 #include "fixtures/fail_alloc.h"
 #include "fixtures/fp_control.h"
 #include "fixtures/tape.h"
@@ -386,7 +386,7 @@ static void scopes_free_nothing_that_a_backward_needs(void **state)
         check_near(2 * (1 - first * first) * (1 - second * second), ((const float *)g.data)[i], 8 * FLT_EPSILON, "[%d]",
                    i);
     }
-    assert_int_equal(att_var_grad(f->t, inner, &g), ATT_OK); /* of what lies between, too */
+    assert_int_equal(att_var_grad(f->t, inner, &g), ATT_OK); /* the gradient of an inner variable is kept, too */
 }
 
 /* x + split and merged x, whose parts share memory, and operations on a constant. */

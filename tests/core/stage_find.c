@@ -3,7 +3,7 @@
 
 #include "att_lists.h"
 
-/* Is each name there once, and does it find what has it? */
+/* Each name exists once, and finds its score or stage. */
 static void every_score_and_every_stage_is_found_by_its_name(void **state)
 {
     (void)state;

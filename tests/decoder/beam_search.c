@@ -442,7 +442,7 @@ static void a_model_that_fails_ends_the_search(void **state)
     }
 }
 
-/* Does the search succeed where allocation number `at` fails? A beam of 1: without probabilities */
+/* Returns whether the search succeeds if allocation number `at` fails. A beam of 1 has no probabilities. */
 static bool survives(model *m, int beam, long at)
 {
     fail_alloc a = {.fail_at = at};

@@ -267,7 +267,7 @@ static void xmp_says_the_orientation_in_any_of_its_spellings(void **state)
     assert_int_equal(att_image_orientation((att_byte_view){0}, (att_byte_view){0}), 1);
 }
 
-/* Is the file, data [bytes], the golden image? data is free'd. */
+/* Checks that the file, data [bytes], is the golden image, and frees data. */
 static void check_decoded(unsigned char *data, size_t bytes, const char *what, const char *golden)
 {
     att_image image;

@@ -1,4 +1,4 @@
-/* What is not an image, or a damaged or hostile one, is an error that names it, in bounded time and memory. */
+/* A file that is not an image, or a damaged or hostile one, is an error that names it, in bounded time and memory. */
 #include "fixtures/fail_malloc.h"
 
 #include "fixtures/fail_alloc.h"

@@ -141,7 +141,7 @@ static void links_to_files_that_are_missing_are_named(void **state)
                            "is a symbolic link to a file that is missing; copy folders with cp -L");
         folder_remove(&f);
     }
-    const test_folder f = folder_new(); /* a file that need not be there is not left out */
+    const test_folder f = folder_new(); /* an optional file must be reported, too */
     att_settings s;
     att_settings_read(&s, ctx, f.path, "tokenizer_config.json", false);
     assert_int_equal(s.status, ATT_OK);
@@ -201,7 +201,7 @@ static void pages_and_archives_are_named(void **state)
         }
 }
 
-/* What a file of weights begins with is any number. */
+/* A file of weights begins with any number. */
 static void a_header_whose_length_looks_like_gzip_is_read(void **state)
 {
     enum { LENGTH = 0x8b1f };

@@ -38,7 +38,7 @@ static const char *jinja_of(const json_t *item)
     char path[256];
     snprintf(path, sizeof path, "tests/golden/chat/%s.jinja", text_of(item, "file"));
     char *text = read_all(path), *clock = strstr(text, "{%- if strftime_now is defined %}");
-    if (clock) { /* of "if", "else" and "endif", what "else" has stays */
+    if (clock) { /* keeps only the text between "else" and "endif" */
         static const char otherwise[] = "{%- else %}", end[] = "{%- endif %}";
         const char *fixed = strstr(clock, otherwise) + strlen(otherwise);
         memmove(clock, fixed, strlen(fixed) + 1);

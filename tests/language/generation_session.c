@@ -280,7 +280,8 @@ static void options_are_checked(void **state)
     close_setting(&t);
 }
 
-/* Opens, and has sequences of all options join, leave and share; a session that failed has what was generated. */
+/* Opens a session, in which sequences with all options join, leave and share. A session that failed still has the
+ * generated tokens. */
 static att_status everything(const att_config *config)
 {
     static const char *const stop[] = {"ej", "qqq"};

@@ -35,7 +35,7 @@ static void the_interval_of_a_share_is_that_of_wilson(void **state)
         assert_near("share", (double)all / n, x.mean, 1e-15);
         assert_near("low", published[i].low, x.low, 5e-5);
         assert_near("high", published[i].high, x.high, 5e-5);
-        assert_int_equal(att_share_interval(n - all, n, &x), ATT_OK); /* of failures: the mirror image */
+        assert_int_equal(att_share_interval(n - all, n, &x), ATT_OK); /* the interval of failures is the mirror image */
         assert_near("low of the others", 1 - published[i].high, x.low, 5e-5);
         assert_near("high of the others", 1 - published[i].low, x.high, 5e-5);
     }

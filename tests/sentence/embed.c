@@ -153,8 +153,8 @@ static void ids_that_no_tokenizer_gives_are_refused(void **state)
     folder_remove(&f);
 }
 
-/* Measures the bytes that n lines take at once, besides those of the model. The vectors are those of the lines
- * alone. */
+/* Measures the largest memory for n lines, without that of the model. Checks that each vector is the same as without
+ * the other lines. */
 static long peak_of(const char *folder, int64_t n, const char *const *line, const float *expected)
 {
     fail_alloc a = {0};

@@ -191,7 +191,7 @@ static void dropout_follows_seed_and_sequence_ids_alone(void **state)
     memcpy(expected, apply(learning, TOKENS, &o), sizeof expected);
     assert_memory_not_equal(expected, plain, sizeof plain);
     assert_memory_equal(apply(learning, TOKENS, &o), expected, sizeof expected);
-    /* the first sequence alone has the bits it has with the second */
+    /* the bits of the first sequence are the same with and without the second */
     assert_memory_equal(apply(learning, PAIR, &o), expected, PAIR * TINY_HIDDEN * sizeof *expected);
     o.seed = 4;
     assert_memory_not_equal(apply(learning, TOKENS, &o), expected, sizeof expected);

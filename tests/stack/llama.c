@@ -204,7 +204,7 @@ static const struct {
 };
 #undef SLIDES
 
-/* As transformers: a key that is missing and one that is null may differ. */
+/* As in transformers, a missing key and one that is null may have different meanings. */
 static void missing_keys_mean_the_defaults_of_the_class(void **state)
 {
     (void)state;

@@ -48,7 +48,8 @@ static void of_bert(void **state)
         {u8"a \U0001F600!", "*[CLS][0,0] a[0,1] \U0001F600[2,6] ![6,7] *[SEP][0,0]"},
         {u8"\uD55C", u8"*[CLS][0,0] \u1112[0,3] ##\u1161[0,3] ##\u11AB[0,3] *[SEP][0,0]"},
         {u8"\uFF48\uFF49", "*[CLS][0,0] [UNK][0,6] *[SEP][0,0]"}, /* wide letters are not normalized */
-        /* what is removed, control characters and bytes that are not UTF-8, is in a token only if it is inside */
+        /* removed bytes (control characters, and bytes that are not UTF-8) belong to a token only if they are inside
+         * it */
         {"\x01"
          "a\xFF"
          "b\xFE",

@@ -78,8 +78,8 @@ static void a_long_word_of_bytes_with_a_prefix_reads_no_memory_beyond_it(void **
 
 /* ---- offsets without spaces */
 
-/* The space before "\u304C" is not a byte of the text, so that its token has the character's, and is trimmed to
- * nothing.
+/* The space before "\u304C" is not a byte of the text. Its token therefore has the bytes of the character, and is
+ * trimmed to nothing.
  */
 static void offsets_are_trimmed_by_characters(void **state)
 {

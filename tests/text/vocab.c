@@ -265,7 +265,7 @@ static void characters_and_decomposed_ones_become_their_nfkc(void **state)
         if (category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CS || category == UTF8PROC_CATEGORY_CC ||
             category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP || c == 0x1680 || c == 0x200B ||
             c == 0xFEFF)
-            continue; /* white space and what goes */
+            continue; /* white space, and characters that are removed */
         char text[8] = "";
         att_utf8_encode(c, text);
         char *nfkc = (char *)utf8proc_NFKC((const utf8proc_uint8_t *)text);

@@ -15,7 +15,7 @@ typedef struct reading {
     size_t *begin; /* [2 n]: of ids and texts in in.data */
     int64_t *line; /* [n] */
     size_t room;
-    int64_t n, column; /* texts; the field that is one */
+    int64_t n, column; /* number of texts; the column of the text */
     const char *name;  /* name of that column; NULL: not given */
 } reading;
 

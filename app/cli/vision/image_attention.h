@@ -1,4 +1,4 @@
-/* What the patches of an image get of the attention, as a picture. */
+/* Draws the attention to the patches of an image. */
 #ifndef CLI_VISION_IMAGE_ATTENTION_H
 #define CLI_VISION_IMAGE_ATTENTION_H
 

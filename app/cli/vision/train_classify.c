@@ -90,7 +90,7 @@ static int read_labels(classify_training *t)
     return CLI_DONE;
 }
 
-/* Are the names of the classes only their numbers, as those of IDX files? */
+/* Returns whether the names of the classes are only their numbers, as in IDX files. */
 static bool is_numbered(const classify_training *t)
 {
     bool numbered = true;

@@ -1,5 +1,5 @@
-/* What the backward's files share. backward.c runs the tasks; step.c makes one step of a task, its keys by some tiles
- * of queries. */
+/* Declarations that the backward's files share. backward.c runs the tasks; step.c makes one step of a task: its keys by
+ * some tiles of queries. */
 #ifndef ATT_ATTN_BACKWARD_H
 #define ATT_ATTN_BACKWARD_H
 

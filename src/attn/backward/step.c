@@ -21,7 +21,7 @@ static void clear_row(int64_t panel, int i, int64_t dim, float *y)
         y[(d / panel * Q_TILES * panel + i) * panel + d % panel] = 0;
 }
 
-/* Clears what the step has of query i, which attends to no key: it adds nothing to any gradient. */
+/* Clears the step's values of query i, which attends to no key, so that it adds nothing to any gradient. */
 static void clear_query(const att_backward_work *x, int i)
 {
     const int64_t panel = x->plan->kernels->q_tile, value_dim = x->plan->spec.value_dim;

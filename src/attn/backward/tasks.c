@@ -149,7 +149,7 @@ void att_backward_tasks_free(att_ctx *ctx, att_backward_tasks *t)
     *t = (att_backward_tasks){0};
 }
 
-/* Has a task passed `steps` steps? A task that has left passes a step when the task before it does. */
+/* Returns whether a task has passed `steps` steps. A task that has left passes a step when the task before it does. */
 static bool has_passed(const att_backward_tasks *t, int64_t task, int64_t steps)
 {
     for (; task >= 0; task = t->task[task].before) {

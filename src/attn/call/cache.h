@@ -1,4 +1,4 @@
-/* What cache.c and cache_append.c share: a cache, its sequences and their pages. */
+/* Declarations that cache.c and cache_append.c share: a cache, its sequences and their pages. */
 #ifndef ATT_ATTN_CACHE_H
 #define ATT_ATTN_CACHE_H
 

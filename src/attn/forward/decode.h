@@ -1,4 +1,4 @@
-/* What the files of decoding share: decode.c runs the segments, decode_segment.c computes one. */
+/* Declarations that the files of decoding share. decode.c runs the segments, decode_segment.c computes one. */
 #ifndef ATT_ATTN_DECODE_H
 #define ATT_ATTN_DECODE_H
 

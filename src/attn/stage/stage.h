@@ -26,7 +26,7 @@ enum { ATT_KEY_BLOCK = 256, ATT_KEY_SEGMENT = 1024, ATT_SUB_TILE = 32, ATT_MAX_Q
 /* Returns a word with bits 0 to n - 1 set. */
 static inline uint64_t att_low_bits(int64_t n) { return n <= 0 ? 0 : n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1; }
 
-/* What a score does to each row of queries, and of keys, before its tiles see them (call/transform.c). */
+/* The changes that a score makes to each row of queries, and of keys, before tiles are computed (call/transform.c). */
 typedef enum att_transform_kind {
     ATT_TRANSFORM_NONE = 0,
     ATT_TRANSFORM_NORMALIZE, /* x / |x| */

@@ -140,7 +140,7 @@ static void both_phases_share_the_minutes(void **state)
                          "--resume -o brief --minutes 2e-07 continues\n");
     assert_refused("$A caption -m brief images/0.png", 1, "brief has a training that has not trained captions yet: ");
     assert_int_equal(tool("$A train caption --resume -o brief --minutes 0.005 && $A caption -m brief images/0.png"), 0);
-    /* What a checkpoint says of the phases is continued. */
+    /* The phases of a checkpoint are continued. */
     assert_int_equal(
         tool("cp -r shared more; $A train caption --resume -o more --minutes 0.012; grep -c '\"presence\":' "
              "more/log.jsonl"),

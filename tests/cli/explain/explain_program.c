@@ -77,7 +77,7 @@ static void it_starts_as_if_the_shell_had_started_it(void **state)
     }
 }
 
-/* What waits for the tool waits for it: there is no second process. */
+/* A process that waits for the tool waits for the program, because there is no second process. */
 static void it_is_the_same_process(void **state)
 {
     (void)state;

@@ -209,7 +209,7 @@ static void the_split_is_that_of_the_training(void **state)
     assert_has(tool_err,
                "attend: timed was trained with --split time, not as here: it may have been trained on actions "
                "that are held out here\n");
-    /* What is typed of a split leaves the rest of it unchanged. */
+    /* Options of a split leave its other settings unchanged. */
     assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --min-actions 5"), 0);
     assert_has(tool_out, "held out    time: the first action of each of ");
     assert_has(tool_out, "with fewer than 5 actions are for training only");

@@ -116,7 +116,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
     }
 }
 
-/* A U+FFFD that stands there is text. */
+/* A U+FFFD in the file is text. */
 static void pairs_that_are_not_utf_8_are_left_out_if_they_may(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void pairs_that_are_not_utf_8_are_left_out_if_they_may(void **state)
                    "none.tsv: line 1: is not UTF-8");
 }
 
-/* The best model so far is the best by what it was evaluated by. */
+/* The best model until now was best by the old evaluation. */
 static void a_training_that_is_evaluated_by_something_else_is_not_continued(void **state)
 {
     (void)state;

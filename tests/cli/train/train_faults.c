@@ -22,7 +22,7 @@ static void need_preload(void) { skip(); }
 #define CAPTION TRAIN_CAPTION "--valid-list valid.txt --presence-epochs 1 --epochs 2 --save-every 2 "
 #define RECOMMEND TRAIN_RECOMMEND "--epochs 2 --save-every 2 "
 
-/* A call of the second step's checkpoint fails once; of the first training each in turn. */
+/* One call that writes the second step's checkpoint fails. In the first training each call fails in turn. */
 static void a_checkpoint_that_could_not_be_written_changes_nothing(void **state)
 {
     (void)state;

@@ -98,7 +98,7 @@ static void a_training_that_is_past_its_steps_is_refused_as_it_is(void **state)
     assert_null(strstr(tool_err, "continues after"));
 }
 
-/* As a process leaves it that is killed before the options are stored. */
+/* The folder is as after a process that was killed before it stored the options. */
 static void a_start_that_was_killed_at_once_begins_again(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void a_killed_training_says_how_to_go_on(void **state)
     assert_has(tool_err, "early has no checkpoint yet: the training starts again from step 1\n");
 }
 
-/* What stays of checkpoints, and of nothing else. */
+/* Only one checkpoint is kept. */
 static void a_finished_training_keeps_one_checkpoint(void **state)
 {
     (void)state;

@@ -28,7 +28,8 @@ static int set_up(void **state)
 
 /* ---- killed at a call */
 
-/* Does the call change files? Messages do not count, and of many writes to one file, one after the other, each 20th. */
+/* Returns whether the call changes files. Messages do not count; of many consecutive writes to one file each 20th
+ * counts. */
 static bool changes_files(const struct __ptrace_syscall_info *call)
 {
     static int writes;
@@ -162,7 +163,7 @@ static void patience_ends_where_it_would_have_without_a_pause(void **state)
 
 /* ---- the log */
 
-/* What is behind the checkpoint is written again, what has no end is cut. */
+/* Lines after the checkpoint are written again, and an incomplete line is cut off. */
 static void a_log_that_was_cut_or_is_ahead_has_whole_lines_again(void **state)
 {
     (void)state;

@@ -30,7 +30,8 @@ static size_t next_number(const char **s, const char **number)
     return (size_t)(*s - *number);
 }
 
-/* Do both have the same digits in the same numbers, in any order? Of dates months come first in one language. */
+/* Returns whether both have the same digits in the same numbers, in any order, because in one language months come
+ * first in dates. */
 static bool same_numbers(const char *source, const char *translation)
 {
     const char *s = source, *number, *other;
