@@ -210,7 +210,7 @@ static void a_cross_encoder_folder_is_opened_by_its_modules(void **state)
          "a prompt before each pair is not supported"},
         {"sentence_bert_config.json", "{\"transformer_task\": \"text-generation\"}", "\"transformer_task\""},
         {"sentence_bert_config.json", "{\"do_lower_case\": true}", "\"do_lower_case\" is true"},
-        {"sentence_bert_config.json", "{\"other\": 1}", "\"other\" is not a setting that is known here"}};
+        {"sentence_bert_config.json", "{\"other\": 1}", "\"other\" is not a known setting"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char kept[1024] = "", path[200];
         snprintf(path, sizeof path, "%s/%s", f.path, wrong[i][0]);

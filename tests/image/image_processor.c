@@ -107,7 +107,7 @@ static const struct {
     {VIT ", \"size\": [1, 2, 3]}", ATT_ERR_UNSUPPORTED, "\"size\" is [1.0,2.0,3.0], which is not supported"},
     {VIT ", \"size\": {\"longest_edge\": 3}}", ATT_ERR_UNSUPPORTED, "\"size.longest_edge\" is 3"},
     {VIT ", \"size\": {\"height\": 3}}", ATT_ERR_FORMAT, "there is no \"size.width\""},
-    {VIT ", \"size\": {\"depth\": 3}}", ATT_ERR_UNSUPPORTED, "\"size.depth\" is not a setting"},
+    {VIT ", \"size\": {\"depth\": 3}}", ATT_ERR_UNSUPPORTED, "\"size.depth\" is not a known setting"},
     {VIT ", \"size\": {\"shortest_edge\": 3, \"width\": 3}}", ATT_ERR_UNSUPPORTED, "\"size.width\" is 3"},
     {VIT ", \"size\": {\"shortest_edge\": 3}}", ATT_ERR_UNSUPPORTED, "\"size\" is of the shortest edge and"},
     {VIT ", \"do_resize\": false}", ATT_ERR_UNSUPPORTED, "inputs of any size are not supported"},

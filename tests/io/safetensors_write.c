@@ -186,7 +186,11 @@ static void what_cannot_be_written_is_refused_and_the_old_file_stays(void **stat
         {{"a", "b"}, {x, .rank = 1, .dim = {2}, .stride = {INT64_MAX / 4}}, {0}, ATT_ERR_SHAPE, "any memory"},
         {{"a", "b"}, {x, .dtype = (att_dtype)77}, {0}, ATT_ERR_DTYPE, "tensor \"b\" has an unknown type"},
         {{"a", "b"}, {x, .rank = 0}, {.dtype = ATT_I32}, ATT_ERR_DTYPE, "options.dtype is i32"},
-        {{"a", "b"}, {x, .rank = 0}, {.metadata = texts, .n_metadata = 2}, ATT_ERR_ARGUMENT, "\"k\" is twice among"},
+        {{"a", "b"},
+         {x, .rank = 0},
+         {.metadata = texts, .n_metadata = 2},
+         ATT_ERR_ARGUMENT,
+         "\"k\" occurs twice among"},
         {{"a", "b"}, {x, .rank = 0}, {.n_metadata = 2}, ATT_ERR_ARGUMENT, "options.metadata is NULL"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -400,7 +400,7 @@ static void tokenizers_that_are_not_known_are_refused_by_name(void **state)
     assert_tokenizer_refused(&none, 1, bad, "has 0 tokens");
     assert_tokenizer_refused(&fewer, 1, bad, "has 20 numbers, but there are 2 tokens");
     assert_tokenizer_refused(empty, 2, bad, "token 1 is empty");
-    assert_tokenizer_refused(invalid, 2, bad, "no text in UTF-8");
+    assert_tokenizer_refused(invalid, 2, bad, "not text in UTF-8");
     assert_tokenizer_refused(&merges, 1, bad, "\"z\"");
     assert_tokenizer_refused(bos, 2, bad, "\"tokenizer.ggml.bos_token_id\" is 20");
     assert_tokenizer_refused(pieces, 2, bad, "neither \"tokenizer.ggml.merges\" nor \"tokenizer.ggml.scores\"");

@@ -299,7 +299,7 @@ static const struct {
     {DENSE, "2_Dense", "{\"in_features\": 12, \"out_features\": 3, \"module_output_name\": \"token_embeddings\"}",
      ATT_ERR_UNSUPPORTED, "\"module_output_name\" is \"token_embeddings\""},
     {DENSE, "2_Dense", "{\"in_features\": 12, \"out_features\": 3, \"rank\": 2}", ATT_ERR_UNSUPPORTED,
-     "\"rank\" is not a setting"},
+     "\"rank\" is not a known setting"},
     {WITH(TYPE("2_Dense", "Dense") ", " TYPE("2_Dense", "Dense")), "2_Dense",
      "{\"in_features\": 12, \"out_features\": 12}", ATT_ERR_UNSUPPORTED,
      "the path of module 3 is \"2_Dense\", that of another one"},

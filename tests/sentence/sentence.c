@@ -232,7 +232,7 @@ static const struct {
     {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_lasttoken\": 3}", ATT_ERR_FORMAT,
      "1_Pooling/config.json: \"pooling_mode_lasttoken\" is 3"},
     {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_median\": true}", ATT_ERR_UNSUPPORTED,
-     "\"pooling_mode_median\" is not a setting that is known"},
+     "\"pooling_mode_median\" is not a known setting"},
     {"2_Normalize/config.json", "{\"module_input_name\": \"pixels\"}", ATT_ERR_UNSUPPORTED,
      "\"module_input_name\" is \"pixels\", which is not supported; one of sentence_embedding and token_embeddings"},
     {"2_Normalize/config.json", "{\"module_output_name\": \"token_embeddings\"}", ATT_ERR_UNSUPPORTED,
