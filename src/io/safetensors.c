@@ -428,8 +428,8 @@ static att_status get_entry(const att_safetensors *f, const char *name, const en
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%.80s\" among its %lld", f->label, name,
                         (long long)f->count);
     if (e->rank > ATT_MAX_RANK)
-        return att_fail(f->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" has %d dimensions, the most is %d", f->label, name,
-                        e->rank, ATT_MAX_RANK);
+        return att_fail(f->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" has %d dimensions, the maximum is %d", f->label,
+                        name, e->rank, ATT_MAX_RANK);
     return ATT_OK;
 }
 

@@ -63,7 +63,8 @@ att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c)
 {
     if ((unsigned)c->order > ATT_NN_ORDER_SANDWICH_NORM)
-        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, which is not an att_nn_order", name,
+                           (int)c->order);
     return !c->no_attention_norm || c->order == ATT_NN_ORDER_PRE_NORM || c->order == ATT_NN_ORDER_SANDWICH_NORM ||
            att_nn_fail(p, ATT_ERR_ARGUMENT,
                        "\"%s\": no_attention_norm is true, but order is %d, neither ATT_NN_ORDER_PRE_NORM nor "

@@ -32,8 +32,8 @@ typedef struct call {
     float *allowed;        /* [items]: 0, or -INFINITY for an item that must not be listed; NULL: all may be */
     att_param *allowed_as; /* `allowed` as a bias of the scores; or NULL */
     listed_items listed;
-    int32_t *seen; /* [seen_offsets[n]]: the table's rows of each history's items, ascending; or NULL: items of
-                    * histories may be listed */
+    int32_t *seen;         /* [seen_offsets[n]]: the table's rows of each history's items, ascending; or NULL: items of
+                            * histories may be listed */
     int64_t *seen_offsets; /* [n + 1] */
     att_top_column *best;
     size_t best_room;

@@ -55,7 +55,7 @@ typedef struct att_training_kind {
     /* Returns parameter i and its name, NULL after the last. */
     att_param *(*param)(const void *self, int64_t i, const char **name);
     att_param_options (*param_options)(const void *self, const char *name, const att_tensor *value);
-    const char *own; /* prefix of parameters that are not the model's and are never frozen; or NULL */
+    const char *own;     /* prefix of parameters that are not the model's and are never frozen; or NULL */
     const char *buffers; /* part of the names of parameters that the forward pass changes and the optimizer does not; or
                           * NULL */
     /* Prepares the epoch with this number, from 0: *batches. After an error there is no current epoch. */

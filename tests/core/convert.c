@@ -108,8 +108,8 @@ static void what_does_not_fit_is_refused(void **state)
     check_message(NULL, "x is f32 and out is i32");
     att_wrap(&b, x + 6, ATT_I8, ATT_DIMS(2, 3), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_DTYPE);
-    check_message(NULL,
-                  "x is f32 and out is i8: only f32, f16, bf16 and quantized types become one another, and i8 them");
+    check_message(NULL, "x is f32 and out is i8: only f32, f16, bf16 and quantized types can be converted to each "
+                        "other, and i8 to them");
     att_wrap(&b, x + 5, ATT_F16, ATT_DIMS(2, 3), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_ARGUMENT);
     check_message(NULL, "overlap");

@@ -269,7 +269,7 @@ static int find_labels(rerank_training *t)
         while (k < t->labels && strcmp(att_text_classifier_label(m, k), word) != 0)
             k++;
         if (k == t->labels)
-            return cli_fail("%s: the label \"%.40s\" is none of those of %s", valid_path, word, pairs_path);
+            return cli_fail("%s: the label \"%.40s\" is not one of those of %s", valid_path, word, pairs_path);
         t->expected[i] = (int32_t)k;
     }
     return CLI_DONE;
