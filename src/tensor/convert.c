@@ -119,7 +119,7 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     if (!s && x->dtype != out->dtype && (!att_is_real(x->dtype) || !att_is_real(out->dtype) || out->dtype == ATT_I8))
         s = att_fail(ctx, ATT_ERR_DTYPE,
                      "x is %s and out is %s: only f32, f16, bf16 and quantized types can be converted to each other, "
-                     "and i8 them",
+                     "and i8 to them",
                      att_dtype_name(x->dtype), att_dtype_name(out->dtype));
     s = s ? s : att_check_apart(ctx, "out", out, "x", x);
     if (s || att_count(x) == 0)
