@@ -59,7 +59,7 @@ static void language_models_are_recognized(void **state)
         snprintf(message, sizeof message, "attend: %s is a language model: attend chat\n", models[i]);
         assert_refused(line, 1, message);
     }
-    assert_refused("ATTEND_MODELS=lm $A embed -m nix in", 1, "there are: class, gguf");
+    assert_refused("ATTEND_MODELS=lm $A embed -m nix in", 1, "available are: class, gguf");
 }
 
 /* By their type or, of timm's models, by their architecture */
@@ -78,7 +78,7 @@ static void vision_models_are_recognized(void **state)
                        "attend: eye is a vision model: attend classify\n");
     }
     assert_refused("ATTEND_MODELS=eyes $A embed in", 2, "no sentence model is in the models folder");
-    assert_refused("ATTEND_MODELS=eyes $A classify -m ey in.png", 1, "there are: eye");
+    assert_refused("ATTEND_MODELS=eyes $A classify -m ey in.png", 1, "available are: eye");
 }
 
 int main(void)

@@ -477,7 +477,7 @@ static void settings_that_are_not_supported_are_named(void **state)
         {"modernbert", "layer_types", "[1, 2, 3]", "\"layer_types\" has 1, which is not supported"},
         {"modernbert", "layer_types", "[\"full_attention\", \"chunked_attention\", \"full_attention\"]",
          "\"chunked_attention\", which is not supported"},
-        {"modernbert", "rope_parameters", "{\"rope_theta\": 10.0}", "\"rope_parameters.rope_theta\" is not a setting"},
+        {"modernbert", "rope_parameters", "{\"rope_theta\": 10.0}", "\"rope_parameters.rope_theta\" is not a known setting"},
         {"modernbert", "rope_parameters", "{\"full_attention\": {\"rope_type\": \"yarn\"}}", "\"yarn\""},
         {"modernbert", "rope_parameters", "{\"full_attention\": {\"partial_rotary_factor\": 0.5}}",
          "\"rope_parameters.full_attention.partial_rotary_factor\" is 0.5"},
