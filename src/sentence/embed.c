@@ -317,7 +317,7 @@ static att_status append_tokens(embed_call *c)
     for (int64_t i = 0; !s && i < c->count; i++) {
         const int64_t first = y->offsets[c->first + i], count = c->tokens[i].count;
         s = att_grow(c->m->model.ctx, &y->ids, sizeof *y->ids, (size_t)first, (size_t)count, &c->room);
-        if (!s)
+        if (!s && count > 0)
             memcpy(y->ids + first, c->tokens[i].ids, (size_t)count * sizeof *y->ids);
         y->offsets[c->first + i + 1] = first + count;
     }

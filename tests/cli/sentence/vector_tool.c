@@ -116,7 +116,7 @@ static void ranges_may_be_those_of_other_vectors(void **state)
                      0);
     assert_string_equal(tool_err, "");
     for (int i = 0; i < LINES * DIM; i++) {
-        const float x = vectors[0][i] / (4.0f / 255);
+        const float x = vectors[i / DIM][i % DIM] / (4.0f / 255);
         assert_int_equal((uint8_t)tool_out[NPY_HEADER + i], x > 0 ? (int)x : 0);
     }
     assert_int_equal(
