@@ -103,7 +103,7 @@ static void check_all(const char *command)
     for (; fscanf(places, "%ld", &n) == 1; hits += hit)
         check(command, n, run_failing(command, n, &hit), code, calm);
     fclose(places);
-    assert_true(hits > 10); /* the preloaded library counts */
+    assert_true(hits > 4); /* the preloaded library counts: the shortest command has some nine, by machine */
 }
 
 static void a_model_is_opened_or_not(void **state)
