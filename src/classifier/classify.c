@@ -103,26 +103,17 @@ static att_status run(classify_call *c)
 
 /* ---- checks */
 
-/* Given ids: sequences that a tokenizer could have made. */
 static att_status check_ids(const classify_call *c)
 {
     att_ctx *ctx = c->m->model.ctx;
     const att_text_classify_options *o = &c->options;
-    char ids[64], types[64], offsets[64];
-    snprintf(ids, sizeof ids, "%s: options.ids", c->name);
+    char types[64];
     snprintf(types, sizeof types, "%s: options.type_ids", c->name);
-    snprintf(offsets, sizeof offsets, "%s: options.offsets", c->name);
     if (c->texts || o->pairs)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: texts and options.ids are given, not one of them", c->name);
-    att_status s = att_check_text_offsets(ctx, offsets, o->offsets, c->n);
-    s = s || o->offsets[c->n] == 0 ? s : att_require(c->name, ATT_NAMED({"options.ids", o->ids}));
-    for (int64_t i = 0; !s && i < c->n; i++) {
-        const int64_t count = o->offsets[i + 1] - o->offsets[i];
-        if (count < 1 || count > o->max_tokens)
-            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not 1 to %lld", offsets, (long long)i,
-                         (long long)count, (long long)o->max_tokens);
-    }
-    s = s ? s : att_check_ids(ctx, ids, o->ids, 0, o->offsets[c->n], c->m->info.vocabulary);
+    const att_given_ids given = {
+        .ids = o->ids, .offsets = o->offsets, .min = 1, .max = o->max_tokens, .vocabulary = c->m->info.vocabulary};
+    const att_status s = att_check_given_ids(ctx, c->name, &given, c->n);
     if (s || !o->type_ids)
         return s;
     return att_check_ids(ctx, types, o->type_ids, 0, o->offsets[c->n], att_max(c->m->info.types, 1));

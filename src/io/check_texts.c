@@ -1,5 +1,7 @@
 #include "io/check_texts.h"
 
+#include <stdio.h>
+
 att_status att_check_texts(att_ctx *ctx, const char *name, const char *const *texts, int64_t n)
 {
     if (n > 0 && !texts)
@@ -31,4 +33,20 @@ att_status att_check_ids(att_ctx *ctx, const char *name, const int32_t *ids, int
             return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] is %lld, not in [0, %lld)", name, (long long)i,
                             (long long)ids[i], (long long)vocabulary);
     return ATT_OK;
+}
+
+att_status att_check_given_ids(att_ctx *ctx, const char *caller, const att_given_ids *given, int64_t n)
+{
+    char ids[64], offsets[64];
+    snprintf(ids, sizeof ids, "%s: options.ids", caller);
+    snprintf(offsets, sizeof offsets, "%s: options.offsets", caller);
+    att_status s = att_check_text_offsets(ctx, offsets, given->offsets, n);
+    s = s || given->offsets[n] == 0 ? s : att_require(caller, ATT_NAMED({"options.ids", given->ids}));
+    for (int64_t i = 0; !s && i < n; i++) {
+        const int64_t count = given->offsets[i + 1] - given->offsets[i];
+        if (count < given->min || count > given->max)
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not %lld to %lld", offsets,
+                         (long long)i, (long long)count, (long long)given->min, (long long)given->max);
+    }
+    return s ? s : att_check_ids(ctx, ids, given->ids, 0, given->offsets[n], given->vocabulary);
 }

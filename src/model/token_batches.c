@@ -92,7 +92,8 @@ static void *gather(const run *r, const int64_t *order, int64_t n, att_token_bat
     for (int64_t i = 0; i < n; i++) {
         const att_tokens *tokens = &r->tokens[order[i]];
         text[i] = r->first + order[i];
-        memcpy(ids + offsets[i], tokens->ids, (size_t)tokens->count * sizeof *ids);
+        if (tokens->count > 0) /* ids of none may be NULL */
+            memcpy(ids + offsets[i], tokens->ids, (size_t)tokens->count * sizeof *ids);
         if (types)
             copy_types(tokens, type_ids + offsets[i]);
         offsets[i + 1] = offsets[i] + tokens->count;

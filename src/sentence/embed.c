@@ -1,23 +1,15 @@
-/* Embeds many texts, or their tokens, in blocks: tokenizes, sorts by length, computes in batches, restores the
- * order. */
-#include "sentence/sentence.h"
+/* Embeds many texts, or their tokens. */
 #include "io/check_texts.h"
-#include "io/parallel_status.h"
-#include "io/progress.h"
+#include "model/token_batches.h"
+#include "sentence/sentence.h"
 #include "util/array.h"
 #include "util/util.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-    BLOCK_TEXTS = 2048, /* texts whose tokens are in memory at a time */
-    BATCH_TOKENS = 256, /* tokens of a batch: activations fit in the L2 cache */
-};
+enum { BLOCK_TEXTS = 2048 }; /* texts whose tokens are in memory at a time while ids are collected */
 
-/* A call, and the block of its texts [first, first + count). */
 typedef struct embed_call {
     const char *name; /* of the public function, for errors */
     const att_sentence *m;
@@ -30,201 +22,95 @@ typedef struct embed_call {
     bool every_token;      /* out has a vector of each token, not of each text; ids are given */
     int64_t dim;           /* of a row of out */
     float *out;            /* [n, dim], or [options.offsets[n], dim] */
-
-    att_progress progress; /* in texts; reported by `caller` alone */
-    pthread_t caller;
-    atomic_llong done; /* texts, of all threads */
-    atomic_bool stopped;
-
-    int64_t first, count;
-    att_tokens *tokens; /* [count]: the tokens, which may be given ids; ids are NULL if there are none */
-    int64_t *order;     /* [count]: by descending length */
-    int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
-    int n_batches;
-
-    att_token_embeddings *result; /* for vectors of tokens: receives ids and offsets first */
-    size_t room;                  /* of its ids */
 } embed_call;
 
-/* ---- tokens of a block */
+/* ---- tokens */
 
-/* Tokenizes the block's texts, or finds their ids. */
-static att_status read_tokens(embed_call *c)
+static void find_ids(const embed_call *c, int64_t first, int64_t count, att_tokens *out)
 {
     const att_embed_options *o = &c->options;
-    att_status s = ATT_OK;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t k = first + i;
+        out[i] = (att_tokens){.ids = (int32_t *)o->ids + o->offsets[k], /* not modified */
+                              .count = o->offsets[k + 1] - o->offsets[k]};
+    }
+}
+
+/* Tokenizes texts, or finds their ids. */
+static att_status tokenize(void *user, int64_t first, int64_t count, att_tokens *out)
+{
+    const embed_call *c = user;
+    const att_embed_options *o = &c->options;
     att_ctx *ctx = c->m->model.ctx;
+    att_status s = ATT_OK;
     if (c->texts)
-        s = att_sentence_tokenize(c->m, c->count, c->texts + c->first, c->bytes ? c->bytes + c->first : NULL, c->prompt,
-                                  c->tokens);
-    if (s && c->first > 0)
-        s = att_fail(ctx, s, "%s: of the texts from %lld on: %s", c->name, (long long)c->first, att_error(ctx));
-    for (int64_t i = 0; !s && i < c->count; i++) {
-        const int64_t k = c->first + i;
-        if (!c->texts)
-            c->tokens[i] = (att_tokens){.ids = (int32_t *)o->ids + o->offsets[k], /* not modified */
-                                        .count = o->offsets[k + 1] - o->offsets[k]};
+        s = att_sentence_tokenize(c->m, count, c->texts + first, c->bytes ? c->bytes + first : NULL, c->prompt, out);
+    else
+        find_ids(c, first, count, out);
+    if (s && first > 0)
+        s = att_fail(ctx, s, "%s: of the texts from %lld on: %s", c->name, (long long)first, att_error(ctx));
+    for (int64_t i = 0; !s && i < count; i++) {
         if (o->tokens)
-            o->tokens[k] = c->tokens[i].count;
+            o->tokens[first + i] = out[i].count;
         if (o->truncated)
-            o->truncated[k] = c->tokens[i].truncated;
+            o->truncated[first + i] = out[i].truncated;
     }
     return s;
 }
 
-static void free_tokens(embed_call *c)
+/* ---- vectors */
+
+static att_var *apply(void *user, att_tape *t, const att_token_batch *b)
 {
-    for (int64_t i = 0; c->texts && i < c->count; i++)
-        att_tokens_free(c->m->model.ctx, &c->tokens[i]);
+    const embed_call *c = user;
+    const att_backbone *backbone = &c->m->backbone;
+    const att_texts x = {.ids = b->ids, .offsets = b->offsets, .n = b->n, .prompt = c->prompt_tokens};
+    return c->every_token
+               ? att_modules_apply_to_tokens(t, &c->m->modules, &x, backbone->kind->tokens(t, backbone, &x, NULL))
+               : att_sentence_truncate(t, c->m, att_sentence_apply(t, c->m, &x, NULL), c->dim);
 }
 
-/* ---- batches of a block */
-
-static int longest_first(const void *a, const void *b, void *arg)
+static void keep(void *user, const att_token_batch *b, const float *rows)
 {
-    const att_tokens *tokens = arg;
-    const int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
-    if (tokens[i].count != tokens[k].count)
-        return tokens[i].count > tokens[k].count ? -1 : 1;
-    return i < k ? -1 : 1;
-}
-
-/* Sorts the block's texts and splits them into batches with about equal numbers of tokens, a multiple of the number of
- * threads. */
-static void make_batches(embed_call *c)
-{
-    const int threads = att_threads(c->m->model.ctx);
-    int64_t total = 0, in_batch = 0;
-    for (int64_t i = 0; i < c->count; i++) {
-        c->order[i] = i;
-        total += c->tokens[i].count;
-    }
-    qsort_r(c->order, (size_t)c->count, sizeof *c->order, longest_first, c->tokens);
-    int64_t batches = att_ceil_div(total, BATCH_TOKENS);
-    if (batches > 1)
-        batches = att_ceil_div(batches, threads) * threads;
-    const int64_t limit = batches > 0 ? att_ceil_div(total, batches) : total;
-    c->n_batches = 0;
-    c->batch[0] = 0;
-    for (int64_t i = 0; i < c->count; i++) {
-        in_batch += c->tokens[c->order[i]].count;
-        if (in_batch >= limit || i == c->count - 1) {
-            c->batch[++c->n_batches] = i + 1;
-            in_batch = 0;
-        }
+    const embed_call *c = user;
+    for (int64_t i = 0; i < b->n; i++) {
+        const int64_t from = c->every_token ? b->offsets[i] : i, n = c->every_token ? b->offsets[i + 1] - from : 1;
+        const int64_t to = c->every_token ? c->options.offsets[b->text[i]] : b->text[i];
+        memcpy(c->out + to * c->dim, rows + from * c->dim, (size_t)(n * c->dim) * sizeof *rows);
     }
 }
 
-/* Returns ids [tokens] and offsets [n + 1] of a batch in one allocation; NULL: error set. */
-static int64_t *gather(const embed_call *c, const int64_t *order, int64_t n, int32_t **ids)
+static att_status embed_all(embed_call *c)
 {
-    int64_t total = 0;
-    for (int64_t i = 0; i < n; i++)
-        total += c->tokens[order[i]].count;
-    int64_t *offsets = att_alloc(c->m->model.ctx, (size_t)(n + 1 + total), sizeof *offsets);
-    if (!offsets)
-        return NULL;
-    *ids = (int32_t *)(offsets + n + 1);
-    offsets[0] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const att_tokens *tokens = &c->tokens[order[i]];
-        memcpy(*ids + offsets[i], tokens->ids, (size_t)tokens->count * sizeof **ids);
-        offsets[i + 1] = offsets[i] + tokens->count;
-    }
-    return offsets;
-}
-
-static att_var *apply(att_tape *t, const embed_call *c, const att_texts *x)
-{
-    const att_backbone *b = &c->m->backbone;
-    return c->every_token ? att_modules_apply_to_tokens(t, &c->m->modules, x, b->kind->tokens(t, b, x, NULL))
-                          : att_sentence_truncate(t, c->m, att_sentence_apply(t, c->m, x, NULL), c->dim);
-}
-
-/* Computes the texts order [n] of the block. */
-static att_status embed_batch(const embed_call *c, const int64_t *order, int64_t n)
-{
-    int32_t *ids;
-    int64_t *offsets = gather(c, order, n, &ids);
-    att_tape *t;
-    if (!offsets)
-        return ATT_ERR_MEMORY;
-    att_status s = att_sentence_acquire_tape(c->m, &t);
-    if (!s) {
-        const att_texts x = {.ids = ids, .offsets = offsets, .n = n, .prompt = c->prompt_tokens};
-        const int64_t dim = c->dim;
-        att_tensor y;
-        s = att_var_value(t, apply(t, c, &x), &y);
-        for (int64_t i = 0; !s && i < n; i++) {
-            const int64_t text = c->first + order[i], rows = c->every_token ? offsets[i + 1] - offsets[i] : 1;
-            memcpy(c->out + (c->every_token ? c->options.offsets[text] : text) * dim,
-                   (const float *)y.data + (c->every_token ? offsets[i] : i) * dim,
-                   (size_t)(rows * dim) * sizeof(float));
-        }
-        att_sentence_release_tape(c->m, t);
-    }
-    att_free(c->m->model.ctx, offsets);
-    return s;
-}
-
-/* Reports the progress of all threads since the last report, if there is any. */
-static att_status report(embed_call *c)
-{
-    const int64_t more = atomic_load(&c->done) - c->progress.done;
-    return more > 0 ? att_progress_add(&c->progress, more) : ATT_OK;
-}
-
-/* Computes batch b of the block. The calling thread reports progress when it finishes one of its own batches, so that
- * no thread waits for it. */
-static att_status run_batch(void *arg, int b)
-{
-    embed_call *c = arg;
-    const int64_t n = c->batch[b + 1] - c->batch[b];
-    if (atomic_load(&c->stopped))
-        return ATT_ERR_CANCELLED; /* the message is that of an earlier batch */
-    att_status s = embed_batch(c, c->order + c->batch[b], n);
-    atomic_fetch_add(&c->done, n);
-    if (!s && pthread_equal(c->caller, pthread_self()))
-        s = report(c);
-    if (s)
-        atomic_store(&c->stopped, true);
-    return s;
-}
-
-static att_status embed_block(embed_call *c)
-{
-    att_status s = read_tokens(c);
-    if (!s) {
-        make_batches(c);
-        s = c->n_batches == 1 ? run_batch(c, 0) /* its operations run in parallel */
-                              : att_parallel_all(c->m->model.ctx, c->n_batches, run_batch, c);
-    }
-    free_tokens(c);
-    return s ? s : report(c);
+    return att_token_call_run(&(const att_token_call){.ctx = c->m->model.ctx,
+                                                      .name = c->name,
+                                                      .n = c->n,
+                                                      .tapes = att_sentence_tapes(c->m),
+                                                      .report = c->options.progress,
+                                                      .report_user = c->options.user,
+                                                      .user = c,
+                                                      .tokenize = tokenize,
+                                                      .borrowed = !c->texts,
+                                                      .apply = apply,
+                                                      .keep = keep});
 }
 
 /* ---- the calls */
 
-/* Checks given ids: they must be sequences that a tokenizer could have made. */
 static att_status check_ids(const embed_call *c)
 {
-    att_ctx *ctx = c->m->model.ctx;
     const att_embed_options *o = &c->options;
-    const int64_t min = c->m->backbone.kind->vectors ? 0 : 1; /* no token has no hidden state, but perhaps a vector */
-    char ids[64], offsets[64];
-    snprintf(ids, sizeof ids, "%s: options.ids", c->name);
-    snprintf(offsets, sizeof offsets, "%s: options.offsets", c->name);
+    const att_backbone *b = &c->m->backbone;
     if (c->texts)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: texts and options.ids are given, not one of them", c->name);
-    att_status s = att_check_text_offsets(ctx, offsets, o->offsets, c->n);
-    s = s || o->offsets[c->n] == 0 ? s : att_require(c->name, ATT_NAMED({"options.ids", o->ids}));
-    for (int64_t i = 0; !s && i < c->n; i++) {
-        const int64_t count = o->offsets[i + 1] - o->offsets[i];
-        if (count < min || count > c->m->max_tokens)
-            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not %lld to %lld", offsets,
-                         (long long)i, (long long)count, (long long)min, (long long)c->m->max_tokens);
-    }
-    return s ? s : att_check_ids(ctx, ids, o->ids, 0, o->offsets[c->n], c->m->backbone.info.vocabulary);
+        return att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "%s: texts and options.ids are given, not one of them",
+                        c->name);
+    const att_given_ids given = {.ids = o->ids,
+                                 .offsets = o->offsets,
+                                 .min =
+                                     b->kind->vectors ? 0 : 1, /* no token has no hidden state, but perhaps a vector */
+                                 .max = c->m->max_tokens,
+                                 .vocabulary = b->info.vocabulary};
+    return att_check_given_ids(c->m->model.ctx, c->name, &given, c->n);
 }
 
 /* Finds the prompt of the texts; ids have none. */
@@ -267,34 +153,8 @@ static att_status begin(embed_call *c, const att_embed_options *options)
     if (s)
         return s;
     snprintf(texts, sizeof texts, "%s: texts", c->name);
-    c->progress = (att_progress){.ctx = ctx, .call = c->name, .report = o->progress, .user = o->user, .all = c->n};
-    c->caller = pthread_self();
     s = o->ids || o->offsets ? check_ids(c) : att_check_texts(ctx, texts, c->texts, c->n);
     return s ? s : read_prompt(c);
-}
-
-static att_status for_each_block(embed_call *c, att_status (*run)(embed_call *c))
-{
-    att_ctx *ctx = c->m->model.ctx;
-    const size_t room = (size_t)att_min(c->n, BLOCK_TEXTS) + 1;
-    c->tokens = att_alloc(ctx, room, sizeof *c->tokens);
-    c->order = att_alloc(ctx, room, sizeof *c->order);
-    c->batch = att_alloc(ctx, room, sizeof *c->batch);
-    att_status s = c->tokens && c->order && c->batch ? ATT_OK : ATT_ERR_MEMORY;
-    for (c->first = 0; !s && c->first < c->n; c->first += c->count) {
-        c->count = att_min(c->n - c->first, BLOCK_TEXTS);
-        s = run(c);
-    }
-    att_free(ctx, c->tokens);
-    att_free(ctx, c->order);
-    att_free(ctx, c->batch);
-    return s;
-}
-
-static att_status embed_all(embed_call *c)
-{
-    const att_status s = for_each_block(c, embed_block);
-    return s || c->n > 0 ? s : att_progress_add(&c->progress, 0);
 }
 
 att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
@@ -309,42 +169,60 @@ att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *cons
     return s ? s : att_check_finite(m->model.ctx, "the numbers of the vector of text", n, c.dim, out);
 }
 
-/* Appends the block's tokens to those of the result. */
-static att_status append_tokens(embed_call *c)
+/* Appends the ids of texts from `first` on, tokens [count], to those of y, which has room for *room. */
+static att_status append_ids(att_ctx *ctx, int64_t first, int64_t count, const att_tokens *tokens,
+                             att_token_embeddings *y, size_t *room)
 {
-    att_token_embeddings *y = c->result;
-    att_status s = read_tokens(c);
-    for (int64_t i = 0; !s && i < c->count; i++) {
-        const int64_t first = y->offsets[c->first + i], count = c->tokens[i].count;
-        s = att_grow(c->m->model.ctx, &y->ids, sizeof *y->ids, (size_t)first, (size_t)count, &c->room);
-        if (!s && count > 0)
-            memcpy(y->ids + first, c->tokens[i].ids, (size_t)count * sizeof *y->ids);
-        y->offsets[c->first + i + 1] = first + count;
+    att_status s = ATT_OK;
+    for (int64_t i = 0; !s && i < count; i++) {
+        const int64_t at = y->offsets[first + i], n = tokens[i].count;
+        s = att_grow(ctx, &y->ids, sizeof *y->ids, (size_t)at, (size_t)n, room);
+        if (!s && n > 0)
+            memcpy(y->ids + at, tokens[i].ids, (size_t)n * sizeof *y->ids);
+        y->offsets[first + i + 1] = at + n;
     }
-    free_tokens(c);
+    return s;
+}
+
+/* Fills in ids and offsets of y. */
+static att_status collect_ids(embed_call *c, att_token_embeddings *y)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    size_t room = 0;
+    att_tokens *tokens = att_alloc(ctx, (size_t)att_min(c->n, BLOCK_TEXTS) + 1, sizeof *tokens);
+    y->offsets = att_calloc(ctx, (size_t)c->n + 1, sizeof *y->offsets);
+    att_status s = tokens && y->offsets ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t first = 0; !s && first < c->n; first += BLOCK_TEXTS) {
+        const int64_t count = att_min(c->n - first, BLOCK_TEXTS);
+        s = tokenize(c, first, count, tokens);
+        if (s)
+            break;
+        s = append_ids(ctx, first, count, tokens, y, &room);
+        for (int64_t i = 0; c->texts && i < count; i++)
+            att_tokens_free(ctx, &tokens[i]);
+    }
+    att_free(ctx, tokens);
     return s;
 }
 
 static att_status embed_tokens(embed_call *c, att_token_embeddings *y)
 {
     att_ctx *ctx = c->m->model.ctx;
-    const int64_t dim = c->dim;
-    y->offsets = att_calloc(ctx, (size_t)c->n + 1, sizeof *y->offsets);
-    if (!y->offsets)
-        return ATT_ERR_MEMORY;
-    c->result = y;
-    att_status s = for_each_block(c, append_tokens);
+    att_status s = collect_ids(c, y);
     if (s)
         return s;
     const int64_t count = y->offsets[c->n];
-    y->vectors = att_alloc(ctx, (size_t)count, (size_t)dim * sizeof *y->vectors);
+    y->vectors = att_alloc(ctx, (size_t)count, (size_t)c->dim * sizeof *y->vectors);
     if (!y->vectors)
         return ATT_ERR_MEMORY;
     c->texts = NULL;
-    c->options = (att_embed_options){.ids = y->ids, .offsets = y->offsets};
+    c->options.ids = y->ids;
+    c->options.offsets = y->offsets;
+    c->options.tokens = NULL; /* which have been told */
+    c->options.truncated = NULL;
     c->out = y->vectors;
     s = embed_all(c);
-    return s ? s : att_check_finite(ctx, "the numbers of the vector of token", count, dim, y->vectors);
+    return s ? s : att_check_finite(ctx, "the numbers of the vector of token", count, c->dim, y->vectors);
 }
 
 att_status att_sentence_embed_tokens(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,

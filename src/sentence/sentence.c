@@ -49,7 +49,7 @@ static att_status check_parts(att_sentence *m)
 static att_status load(att_model *base, const char *folder)
 {
     att_sentence *m = (att_sentence *)base;
-    pthread_mutex_init(&m->lock, NULL);
+    att_tape_pool_begin(&m->tapes, base->ctx);
     att_status s = att_modules_read(base->ctx, folder, &m->modules);
     if (s)
         return s;
@@ -62,35 +62,20 @@ static att_status load(att_model *base, const char *folder)
     return s ? s : check_parts(m);
 }
 
-size_t att_sentence_idle_bytes(const att_sentence *m)
-{
-    att_sentence *pool = (att_sentence *)m; /* the pool of tapes is mutable, the model is not */
-    size_t bytes = 0;
-    if (!m)
-        return 0;
-    pthread_mutex_lock(&pool->lock);
-    for (int i = 0; i < pool->n_idle; i++)
-        bytes += att_tape_bytes(pool->idle[i]);
-    pthread_mutex_unlock(&pool->lock);
-    return bytes;
-}
+att_tape_pool *att_sentence_tapes(const att_sentence *m) { return &((att_sentence *)m)->tapes; }
+
+size_t att_sentence_idle_bytes(const att_sentence *m) { return m ? att_tape_pool_bytes(att_sentence_tapes(m)) : 0; }
 
 void att_sentence_trim(const att_sentence *m)
 {
-    att_sentence *pool = (att_sentence *)m;
-    if (!m)
-        return;
-    pthread_mutex_lock(&pool->lock);
-    while (pool->n_idle > 0)
-        att_tape_free(pool->idle[--pool->n_idle]);
-    pthread_mutex_unlock(&pool->lock);
+    if (m)
+        att_tape_pool_trim(att_sentence_tapes(m));
 }
 
 static void free_sentence(att_model *base)
 {
     att_sentence *m = (att_sentence *)base;
-    att_sentence_trim(m);
-    pthread_mutex_destroy(&m->lock);
+    att_tape_pool_end(&m->tapes);
     att_backbone_free(&m->backbone);
     att_modules_free(base->ctx, &m->modules);
     att_prompts_free(base->ctx, &m->prompts);
@@ -188,32 +173,6 @@ att_status att_sentence_prompt(const att_sentence *m, const char *name, const ch
     const att_status s = att_prompts_find(m->model.ctx, &m->prompts, "att_sentence_prompt: name", name, &found);
     *text = s ? NULL : found;
     return s;
-}
-
-/* ---- tapes */
-
-att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out)
-{
-    att_sentence *pool = (att_sentence *)m; /* the pool of tapes is mutable, the model is not */
-    *out = NULL;
-    pthread_mutex_lock(&pool->lock);
-    if (pool->n_idle > 0)
-        *out = pool->idle[--pool->n_idle];
-    pthread_mutex_unlock(&pool->lock);
-    return *out ? ATT_OK : att_tape_new(m->model.ctx, NULL, out);
-}
-
-void att_sentence_release_tape(const att_sentence *m, att_tape *t)
-{
-    att_sentence *pool = (att_sentence *)m;
-    att_tape_reset(t);
-    pthread_mutex_lock(&pool->lock);
-    const bool keep = pool->n_idle < ATT_MAX_IDLE_TAPES;
-    if (keep)
-        pool->idle[pool->n_idle++] = t;
-    pthread_mutex_unlock(&pool->lock);
-    if (!keep)
-        att_tape_free(t);
 }
 
 /* ---- from tokens to a vector */

@@ -3,28 +3,23 @@
 #define ATT_SENTENCE_SENTENCE_H
 
 #include "model/model.h"
+#include "model/tape_pool.h"
 #include "sentence/modules.h"
 #include "sentence/prompts.h"
 
-#include <pthread.h>
-
-enum { ATT_MAX_IDLE_TAPES = 16 };
 struct att_sentence {
     att_model model; /* parameters are those of the backbone's model */
     att_modules modules;
     att_prompts prompts;
     att_model_extension extension; /* modules, of the backbone's model */
     att_backbone backbone;
-    int64_t max_tokens;   /* of a text */
-    int64_t dim;          /* of an embedding, truncated by "truncate_dim" */
-    pthread_mutex_t lock; /* protects the free list of tapes, which keep their memory between calls */
-    att_tape *idle[ATT_MAX_IDLE_TAPES];
-    int n_idle;
+    int64_t max_tokens; /* of a text */
+    int64_t dim;        /* of an embedding, truncated by "truncate_dim" */
+    att_tape_pool tapes;
 };
 
-/* Acquire and release a tape: one of the free list, or a new one. Releasing resets it. */
-att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out);
-void att_sentence_release_tape(const att_sentence *m, att_tape *t);
+/* Returns the tapes, which are mutable: the model is not. */
+att_tape_pool *att_sentence_tapes(const att_sentence *m);
 
 /* Tokenizes texts [n], whose lengths are bytes [n] or NULL, each after a prompt, to out [n], truncated to max_tokens.
  * After an error all are empty. */
