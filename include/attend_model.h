@@ -67,8 +67,21 @@ ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
 ATT_API int64_t att_safetensors_find(const att_safetensors *f, const char *name);
 /* Returns the tensor with that name, as a view of the file or of its copy. Error: no such tensor. */
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
+/* A tensor of any type of the format, also of one that att_tensor does not have. */
+typedef struct att_safetensors_data {
+    size_t size;
+    const char *type; /* the format's name, such as "BF16" or "F64" */
+    int bits;         /* of a number of this type */
+    int rank;
+    int64_t dim[ATT_MAX_RANK];
+    const void *bytes; /* dense, in the file or in its copy */
+} att_safetensors_data;
+/* Returns the tensor with that name, whatever its type is. Errors: no such tensor; more than ATT_MAX_RANK dimensions. */
+ATT_API att_status att_safetensors_get_data(const att_safetensors *f, const char *name, att_safetensors_data *out);
 /* Returns the value of a key in the header's "__metadata__"; NULL if there is none. */
 ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
+/* Returns key i of "__metadata__", from 0 on and in the file's order; NULL if there are not so many. */
+ATT_API const char *att_safetensors_metadata_key(const att_safetensors *f, int64_t i);
 /* Opens a file in memory, for embedding and fuzzing; only tensors that are not aligned are copied. `label` is its path
  * in messages. */
 ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,

@@ -21,7 +21,7 @@ typedef struct entry {
     int rank; /* above ATT_MAX_RANK: valid, but att_safetensors_get refuses it */
     int64_t dim[ATT_MAX_RANK];
     int64_t begin, end;        /* bytes, from the end of the header */
-    const unsigned char *data; /* data of a supported type; in the file, or in `copies` */
+    const unsigned char *data; /* in the file, or in `copies` */
 } entry;
 
 struct att_safetensors {
@@ -34,6 +34,8 @@ struct att_safetensors {
     unsigned char *copies; /* of tensors that are not aligned to their type */
     json_t *header;
     const json_t *metadata; /* in the header: an object of strings, null, or NULL */
+    const char **key;       /* [keys] of the metadata */
+    int64_t keys;
     int64_t count;
     entry *entry;          /* [count], sorted by offset */
     const entry **by_name; /* [count] */
@@ -146,7 +148,8 @@ static int by_offset(const void *a, const void *b)
 /* Returns whether a tensor is aligned, which arithmetic requires and the format does not. */
 static bool is_aligned(const att_safetensors *f, const entry *e)
 {
-    return (uintptr_t)(f->data + e->begin) % (uintptr_t)(e->type->supported ? e->type->bits / 8 : 1) == 0;
+    const uintptr_t bytes = e->type->bits < 8 ? 1 : (uintptr_t)e->type->bits / 8;
+    return (uintptr_t)(f->data + e->begin) % bytes == 0;
 }
 
 /* Copies the entry's n bytes to `to`, and releases the pages of a mapped file. */
@@ -213,20 +216,27 @@ static att_status check_cover(const att_safetensors *f)
                     (long long)end, (long long)f->data_bytes);
 }
 
-static att_status check_metadata(const att_safetensors *f)
+static att_status read_metadata(att_safetensors *f)
 {
     const char *key;
     json_t *value;
+    f->metadata = json_object_get(f->header, "__metadata__");
+    f->key = att_alloc(f->ctx, json_object_size(f->metadata) + 1, sizeof *f->key);
+    if (!f->key)
+        return ATT_ERR_MEMORY;
     bool sound = !f->metadata || json_is_null(f->metadata) || json_is_object(f->metadata);
-    json_object_foreach((json_t *)f->metadata, key, value) sound = sound && json_is_string(value);
+    json_object_foreach((json_t *)f->metadata, key, value)
+    {
+        sound = sound && json_is_string(value);
+        f->key[f->keys++] = key;
+    }
     return sound ? ATT_OK
                  : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: \"__metadata__\" is not an object of texts", f->label);
 }
 
 static att_status read_tensors(att_safetensors *f)
 {
-    f->metadata = json_object_get(f->header, "__metadata__");
-    att_status s = check_metadata(f);
+    att_status s = read_metadata(f);
     if (s)
         return s;
     const size_t count = json_object_size(f->header) - (f->metadata ? 1 : 0);
@@ -384,6 +394,7 @@ void att_safetensors_free(att_safetensors *f)
 {
     if (!f)
         return;
+    att_free(f->ctx, f->key);
     att_free(f->ctx, f->entry);
     att_free(f->ctx, f->by_name);
     att_free(f->ctx, f->copies);
@@ -406,6 +417,11 @@ const char *att_safetensors_name(const att_safetensors *f, int64_t i)
 const char *att_safetensors_metadata(const att_safetensors *f, const char *key)
 {
     return f && key ? json_string_value(json_object_get(f->metadata, key)) : NULL;
+}
+
+const char *att_safetensors_metadata_key(const att_safetensors *f, int64_t i)
+{
+    return f && i >= 0 && i < f->keys ? f->key[i] : NULL;
 }
 
 static const entry *find(const att_safetensors *f, const char *name)
@@ -447,13 +463,16 @@ att_status att_safetensors_get(const att_safetensors *f, const char *name, att_t
     return att_wrap(out, (void *)(uintptr_t)e->data, e->type->dtype, e->rank, e->dim, NULL);
 }
 
-att_status att_safetensors_find_data(const att_safetensors *f, const char *name, att_safetensors_data *out)
+att_status att_safetensors_get_data(const att_safetensors *f, const char *name, att_safetensors_data *out)
 {
+    if (att_require(__func__, ATT_NAMED({"f", f}, {"name", name}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
     const entry *e;
     const att_status s = get_entry(f, name, &e);
     if (s)
         return s;
-    *out = (att_safetensors_data){.type = e->type->name, .rank = e->rank, .bytes = e->data};
-    memcpy(out->dim, e->dim, sizeof out->dim);
-    return ATT_OK;
+    att_safetensors_data data = {
+        .size = sizeof data, .type = e->type->name, .bits = (int)e->type->bits, .rank = e->rank, .bytes = e->data};
+    memcpy(data.dim, e->dim, sizeof data.dim);
+    return att_info_write(out, &data, sizeof data, "att_safetensors_data");
 }

@@ -12,16 +12,6 @@ enum { ATT_MAX_SAFETENSORS_HEADER = 100 * 1000 * 1000 };
 /* Returns the format's name of a type: "BF16"; NULL: no such type. */
 const char *att_safetensors_type(att_dtype t);
 
-/* A tensor of any type of the format, also of one that no att_tensor has: "F64" */
-typedef struct att_safetensors_data {
-    const char *type;
-    int rank;
-    int64_t dim[ATT_MAX_RANK];
-    const void *bytes; /* of such a type perhaps not aligned to it */
-} att_safetensors_data;
-/* Finds the tensor with a name, as the file has it. Errors: no such tensor; more than ATT_MAX_RANK dimensions. */
-att_status att_safetensors_find_data(const att_safetensors *f, const char *name, att_safetensors_data *out);
-
 /* Returns which memory of the file has p, if any. */
 att_memory att_safetensors_memory(const att_safetensors *f, const void *p);
 

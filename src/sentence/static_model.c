@@ -126,14 +126,11 @@ static att_status read_mapping(att_static_model *m)
 /* Converts "weights" -> to [tokens]; model2vec computes them in f64. */
 static att_status convert_weights(const att_static_model *m, const att_safetensors_data *x, float *to)
 {
-    const char *bytes = x->bytes;
+    const double *doubles = x->bytes;
     const att_checkpoint *c = m->model.checkpoint;
     att_tensor from, y;
-    for (int64_t i = 0; !strcmp(x->type, "F64") && i < m->tokens; i++) {
-        double value; /* perhaps not aligned */
-        memcpy(&value, bytes + (size_t)i * sizeof value, sizeof value);
-        to[i] = (float)value;
-    }
+    for (int64_t i = 0; !strcmp(x->type, "F64") && i < m->tokens; i++)
+        to[i] = (float)doubles[i];
     if (!strcmp(x->type, "F64"))
         return ATT_OK;
     att_status s = att_checkpoint_get(c, find(c, "weights"), &from);
@@ -158,11 +155,11 @@ static att_status make_weight(att_static_model *m, const att_safetensors_data *x
 static att_status read_weights(att_static_model *m)
 {
     att_checkpoint *c = m->model.checkpoint;
-    att_safetensors_data x;
+    att_safetensors_data x = {.size = sizeof x};
     const int64_t at = find(c, "weights");
     if (at < 0)
         return ATT_OK;
-    att_status s = att_safetensors_find_data(c->entry[at].file->data, "weights", &x);
+    att_status s = att_safetensors_get_data(c->entry[at].file->data, "weights", &x);
     if (s)
         return s;
     if (x.rank != 1 || x.dim[0] < 1)

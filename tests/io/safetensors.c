@@ -111,6 +111,41 @@ static void tensors_are_found_by_name_and_listed_as_they_lie(void **state)
     att_close(ctx);
 }
 
+static void tensors_of_types_that_are_not_ours_are_seen_as_they_lie(void **state)
+{
+    (void)state;
+    const image f = build("{\"__metadata__\":{\"z\":\"1\",\"a\":\"\"},"
+                          "\"byte\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                          "\"deep\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1],\"data_offsets\":[1,2]},"
+                          "\"double\":{\"dtype\":\"F64\",\"shape\":[1,2],\"data_offsets\":[2,18]},"
+                          "\"fours\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[18,20]}}",
+                          20);
+    const double values[2] = {0.1, -1e300};
+    memcpy(f.bytes + f.size - 18, values, sizeof values);
+    att_ctx *ctx = open_context();
+    att_safetensors *file;
+    att_safetensors_data d = {.size = sizeof d};
+    assert_int_equal(att_safetensors_from_memory(ctx, "x", f.bytes, f.size, &file), ATT_OK);
+    assert_int_equal(att_safetensors_get_data(file, "double", &d), ATT_OK);
+    assert_string_equal(d.type, "F64");
+    assert_true(d.bits == 64 && d.rank == 2 && d.dim[0] == 1 && d.dim[1] == 2);
+    assert_int_equal((uintptr_t)d.bytes % sizeof(double), 0);
+    assert_memory_equal(d.bytes, values, sizeof values);
+    assert_int_equal(att_safetensors_get_data(file, "fours", &d), ATT_OK);
+    assert_true(d.bits == 4 && d.bytes == f.bytes + f.size - 2);
+    assert_int_equal(att_safetensors_get_data(file, "deep", &d), ATT_ERR_SHAPE);
+    assert_int_equal(att_safetensors_get_data(file, "y", &d), ATT_ERR_FORMAT);
+    d.size = 0;
+    assert_int_equal(att_safetensors_get_data(file, "byte", &d), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_safetensors_metadata_key(file, 0), "z");
+    assert_string_equal(att_safetensors_metadata_key(file, 1), "a");
+    assert_null(att_safetensors_metadata_key(file, 2));
+    assert_null(att_safetensors_metadata_key(file, -1));
+    att_safetensors_free(file);
+    free(f.bytes);
+    att_close(ctx);
+}
+
 /* The second of two tensors, after one byte and a header of any length, in memory at any address. */
 static void tensors_may_begin_at_any_byte(void **state)
 {
@@ -228,6 +263,7 @@ static void what_the_package_ignores_in_a_header_is_no_error(void **state)
             fail_msg("%s: %s", headers[i], att_error(ctx));
         assert_int_equal(att_safetensors_count(file), 1);
         assert_null(att_safetensors_metadata(file, "format"));
+        assert_null(att_safetensors_metadata_key(file, 0));
         assert_int_equal(att_safetensors_get(file, "a", &t), ATT_OK);
         att_safetensors_free(file);
         free(f.bytes);
@@ -378,6 +414,7 @@ int main(void)
         cmocka_unit_test(tensors_of_every_dtype_are_views_into_the_file),
         cmocka_unit_test(tensors_may_begin_at_any_byte),
         cmocka_unit_test(tensors_are_found_by_name_and_listed_as_they_lie),
+        cmocka_unit_test(tensors_of_types_that_are_not_ours_are_seen_as_they_lie),
         cmocka_unit_test(every_wrong_header_is_refused_with_a_sentence),
         cmocka_unit_test(what_the_package_ignores_in_a_header_is_no_error),
         cmocka_unit_test(every_truncation_is_refused),
