@@ -2,18 +2,23 @@
 from attend._attend import (
     ArgumentError, Array, BusyError, CancelledError, DtypeError, Error, FileError, FileNotFound, FormatError,
     OutOfMemoryError, ShapeError, SystemCallError, UnsupportedError, __version__, attention_backward, config,
-    find_model, scaled_dot_product_attention, set_threads, similarity,
+    find_model, scaled_dot_product_attention, set_threads, similarity, verify_attention,
 )
+from attend.any_model import open
 from attend.attention import Attention
 from attend.cross_encoder import CrossEncoder
 from attend.generator import Generated, Generator
 from attend.sentence_transformer import SentenceTransformer
+from attend.stages import Mask, Modifier, Param, Score, get_include
 from attend.tokenizer import Tokenizer
 from attend.vectors import quantize_embeddings, semantic_search
+from attend.weights import load_safetensors
 
 __all__ = [
-    "ArgumentError", "Array", "Attention", "BusyError", "CancelledError", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound",
-    "FormatError", "Generated", "Generator", "OutOfMemoryError", "SentenceTransformer", "ShapeError", "SystemCallError", "Tokenizer",
-    "UnsupportedError", "__version__", "attention_backward", "config", "find_model", "quantize_embeddings", "scaled_dot_product_attention", "semantic_search", "set_threads",
-    "similarity",
+    "__version__", "ArgumentError", "Array", "Attention", "attention_backward", "BusyError", "CancelledError",
+    "config", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound", "find_model", "FormatError",
+    "Generated", "Generator", "get_include", "load_safetensors", "Mask", "Modifier", "open", "OutOfMemoryError",
+    "Param", "quantize_embeddings", "scaled_dot_product_attention", "Score", "semantic_search",
+    "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer",
+    "UnsupportedError", "verify_attention",
 ]

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, SupportsFloat, SupportsIndex, final
+from typing import Any, Self, SupportsFloat, SupportsIndex, final
+
+from typing_extensions import disjoint_base
 
 __version__: str
 
@@ -46,6 +48,27 @@ class Array:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 @final
+class Safetensors:
+    def __new__(cls, path: str | PathLike[str]) -> Safetensors: ...
+    @property
+    def metadata(self) -> dict[str, str]: ...
+    def names(self) -> list[str]: ...
+    def tensor(self, name: str, /) -> Array: ...
+
+@disjoint_base
+class Stage:
+    def __new__(
+        cls,
+        kind: int,
+        name: str,
+        functions: tuple[int, ...],
+        flags: int,
+        params: tuple[tuple[str, int, int, int, int, bool, bool], ...],
+        user: Any,
+        held: Any,
+    ) -> Self: ...
+
+@final
 class Tokenizer:
     def __new__(cls, path: str | PathLike[str]) -> Tokenizer: ...
     def __len__(self) -> int: ...
@@ -69,7 +92,7 @@ class Sentence:
         prompt_name: str | None = None,
         dims: int = 0,
         normalize: bool = False,
-        nulls_empty: bool = False,
+        nulls_zero: bool = False,
         out: Any = None,
         progress: Callable[[float], object] | None = None,
     ) -> Any: ...
@@ -125,6 +148,7 @@ class Session:
 
 def set_threads(n: int, /) -> None: ...
 def config() -> dict[str, Any]: ...
+def identify(path: str | PathLike[str], /) -> tuple[str, str, str]: ...
 def find_model(name: str | PathLike[str], /) -> str: ...
 def scaled_dot_product_attention(
     query: Any,
@@ -142,7 +166,7 @@ def scaled_dot_product_attention(
     lengths: Sequence[SupportsIndex] | None = None,
     align: str | None = None,
     seed: int | None = None,
-    score: str = "dot",
+    score: str | Stage = "dot",
     score_params: Sequence[Any] | None = None,
     score_dim: int | None = None,
     stages: Sequence[tuple[Any, ...]] | None = None,
@@ -168,11 +192,32 @@ def attention_backward(
     lengths: Sequence[SupportsIndex] | None = None,
     align: str | None = None,
     seed: int | None = None,
-    score: str = "dot",
+    score: str | Stage = "dot",
     score_params: Sequence[Any] | None = None,
     score_dim: int | None = None,
     stages: Sequence[tuple[Any, ...]] | None = None,
 ) -> tuple[Any, Any, Any]: ...
+def verify_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: SupportsFloat | None = None,
+    enable_gqa: bool = False,
+    *,
+    window: int | tuple[int, int] | None = None,
+    alibi: Any = None,
+    softcap: float | None = None,
+    lengths: Sequence[SupportsIndex] | None = None,
+    align: str | None = None,
+    seed: int | None = None,
+    score: str | Stage = "dot",
+    score_params: Sequence[Any] | None = None,
+    score_dim: int | None = None,
+    stages: Sequence[tuple[Any, ...]] | None = None,
+) -> None: ...
 def similarity(a: Any, b: Any, name: str = "cosine", /) -> Any: ...
 def ranges(embeddings: Any, /) -> Any: ...
 def quantize(embeddings: Any, precision: str, ranges: Any = None, /) -> Any: ...

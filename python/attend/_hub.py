@@ -1,48 +1,89 @@
 """Where models are: a path, a model of attend's, or one of the Hugging Face Hub that is or can be downloaded."""
+import json
 import os
 import pathlib
 
-from attend._attend import FileNotFound
+from attend._attend import FileNotFound, find_model
 
-_NOT_NEEDED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "openvino/*", "onnx/*"]
+_NOT_NEEDED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.onnx_data", "*.ot", "*.pt", "*.pth", "*.ckpt", "*.tflite",
+               "openvino/*", "onnx/*", "coreml/*", "original/*"]
 
 
-def _hub_cache():
+def hub_cache():
     """The folder of huggingface_hub's cache, as that has it"""
     cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return pathlib.Path(os.path.expanduser(cache or os.path.join(home, "hub")))
+    return pathlib.Path(os.path.expandvars(os.path.expanduser(cache or os.path.join(home, "hub"))))
+
+
+def _is_whole(snapshot):
+    """Does it have weights, all files of them? What was not downloaded is missing, or a link to nothing."""
+    index = snapshot / "model.safetensors.index.json"
+    if index.is_file():
+        try:
+            return all((snapshot / file).is_file() for file in set(json.loads(index.read_bytes())["weight_map"].values()))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return True  # the library says what is wrong with it
+    return any(path.is_file() for pattern in ("*.safetensors", "*.gguf") for path in snapshot.glob(pattern))
 
 
 def _cached(name, revision):
-    """The snapshot of OWNER/NAME in the cache, or None"""
-    folder = _hub_cache() / f"models--{name.replace('/', '--')}"
+    """The snapshot of a name of the Hub in the cache, or None"""
+    folder = hub_cache() / f"models--{name.replace('/', '--')}"
     reference = folder / "refs" / revision
-    commit = reference.read_text().strip() if reference.is_file() else revision
+    commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
     snapshot = folder / "snapshots" / commit
-    return snapshot if (snapshot / "config.json").is_file() or (snapshot / "modules.json").is_file() else None
+    return snapshot if _is_whole(snapshot) else None
 
 
-def find(name, *, revision="main", local_files_only=False):
-    """The path of a model for the library: a path; a bare name is left to the library; OWNER/NAME of the Hub is looked
-    for in its cache, then downloaded if huggingface_hub can be imported and local_files_only is not set."""
-    text = os.fspath(name)
-    if os.path.exists(text) and "/" in text:
+def lacks_modules(path):
+    """Is it a snapshot of the cache of which nobody has asked for modules.json? transformers does not."""
+    path = pathlib.Path(path)
+    return (path.parent.name == "snapshots" and path.parents[2] == hub_cache() and path.is_dir()
+            and not (path / "modules.json").is_file()
+            and not (path.parents[1] / ".no_exist" / path.name / "modules.json").exists())
+
+
+def _download(name, revision):
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise FileNotFound(f"{name} is neither a folder nor in the cache of the Hugging Face Hub, {hub_cache()}: "
+                           f"hf download {name} puts it there (pip install huggingface_hub)") from None
+    try:
+        return snapshot_download(name, revision=revision, ignore_patterns=_NOT_NEEDED)
+    except Exception as error:  # of many classes, by version
+        raise FileNotFound(f"{name} is not in the cache of the Hugging Face Hub, {hub_cache()}, and cannot be "
+                           f"downloaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+
+
+def _find_bare(name, revision):
+    """A name without owner: of attend's models, else of the Hub, where sentence-transformers is the owner if none is"""
+    try:
+        return os.path.abspath(find_model(name))
+    except FileNotFound as error:
+        for known in (f"sentence-transformers/{name}", name):
+            found = _cached(known, revision)
+            if found:
+                return str(found)
+        raise FileNotFound(f"{error}; attend fetch {name} downloads it if it is among the models that attend fetch lists, "
+                           f"of the Hugging Face Hub the owner is needed, too: hf download OWNER/{name}") from None
+
+
+def find(name, *, revision=None, local_files_only=False):
+    """The path of a model for the library: a path; a bare name; OWNER/NAME of the Hub, which is looked for in its cache,
+    then downloaded if huggingface_hub can be imported and local_files_only is not set."""
+    text, revision = os.fspath(name), revision or "main"
+    if os.path.exists(text) and ("/" in text or text.endswith(".gguf")):
         return os.path.abspath(text)  # also after a change of folder, and in other processes
-    if text.count("/") != 1 or text.startswith(("/", ".", "~")):
-        return text
+    if text and "/" not in text:
+        return _find_bare(text, revision)
+    if text.count("/") != 1 or text.startswith(("/", ".", "~")) or text.endswith(("/", ".gguf")):
+        return find_model(text)  # says that it is not there
     found = _cached(text, revision)
     if found:
         return str(found)
-    try:
-        if local_files_only:
-            raise ImportError
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise FileNotFound(f"{text} is neither a folder nor in the cache of the Hugging Face Hub, {_hub_cache()}: "
-                           f"hf download {text} puts it there (pip install huggingface_hub)") from None
-    try:
-        return snapshot_download(text, revision=revision, ignore_patterns=_NOT_NEEDED)
-    except Exception as error:  # of many classes, by version
-        raise FileNotFound(f"{text} is not in the cache of the Hugging Face Hub, {_hub_cache()}, and cannot be "
-                           f"downloaded: {str(error).splitlines()[0]}") from error
+    if local_files_only:
+        raise FileNotFound(f"{text} is neither a folder nor in the cache of the Hugging Face Hub, {hub_cache()}, and "
+                           f"local_files_only is set: hf download {text} puts it there")
+    return _download(text, revision)

@@ -6,7 +6,7 @@ from attend.sentence_transformer import converter
 class CrossEncoder:
     """A classifier of pairs or texts: a folder of XForSequenceClassification, or its name"""
 
-    def __init__(self, model_name_or_path, *, device=None, max_length=None, revision="main", local_files_only=False,
+    def __init__(self, model_name_or_path, *, device=None, max_length=None, revision=None, local_files_only=False,
                  dtype=None):
         if device not in (None, "cpu"):
             raise _attend.ArgumentError(f"device: {device!r}, attend computes on the CPU")

@@ -14,7 +14,7 @@ class Generated(str):
 class Generator:
     """A language model: a folder, a .gguf file, the name of one of attend's models, or OWNER/NAME of the Hub"""
 
-    def __init__(self, path, *, dtype=None, revision="main", local_files_only=False):
+    def __init__(self, path, *, dtype=None, revision=None, local_files_only=False):
         self._path, self._dtype = _hub.find(path, revision=revision, local_files_only=local_files_only), dtype
         self._generator = _attend.Generator(self._path, dtype=dtype)
 

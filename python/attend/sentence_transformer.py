@@ -18,7 +18,7 @@ def _numpy():
 class SentenceTransformer:
     """A folder of sentence-transformers, or an encoder. Paths, names of attend's models, and OWNER/NAME of the Hub."""
 
-    def __init__(self, model_name_or_path, *, device=None, prompts=None, default_prompt_name=None, revision="main",
+    def __init__(self, model_name_or_path, *, device=None, prompts=None, default_prompt_name=None, revision=None,
                  local_files_only=False, similarity_fn_name=None, truncate_dim=None, dtype=None):
         if device not in (None, "cpu"):
             raise _attend.ArgumentError(f"device: {device!r}, attend computes on the CPU")
@@ -70,13 +70,14 @@ class SentenceTransformer:
                device=None, normalize_embeddings=False, truncate_dim=None, *, out=None, nulls="error"):
         """Embeddings of a str, a sequence of str or an Arrow array of strings: [n, dim], or [dim] of one str. NumPy
         arrays where NumPy can be imported, else attend.Array; torch tensors if asked. batch_size changes nothing: the
-        library batches by itself, and results do not depend on it."""
+        library batches by itself, and results do not depend on it. nulls: whether a null of Arrow, or None, is an "error"
+        or a row of "zero"s."""
         if device not in (None, "cpu"):
             raise _attend.ArgumentError(f"device: {device!r}, attend computes on the CPU")
         if precision != "float32" and out is not None:
             raise _attend.ArgumentError("out: holds float32, and precision is " + precision)
-        if nulls not in ("error", "empty"):
-            raise _attend.ArgumentError(f"nulls: {nulls!r}, must be 'error' or 'empty'")
+        if nulls not in ("error", "zero"):
+            raise _attend.ArgumentError(f"nulls: {nulls!r}, must be 'error' or 'zero'")
         if output_value not in ("sentence_embedding", "token_embeddings"):
             raise _attend.ArgumentError(f"output_value: {output_value!r}, must be 'sentence_embedding' or "
                                         "'token_embeddings'")
@@ -86,7 +87,7 @@ class SentenceTransformer:
             found = [converted(one) for one in self._model.encode_tokens(inputs, prompt=text)]
             return found[0] if single else found
         found = self._model.encode(inputs, prompt=text, dims=truncate_dim or self.truncate_dim or 0,
-                                   normalize=normalize_embeddings, nulls_empty=nulls == "empty", out=out,
+                                   normalize=normalize_embeddings, nulls_zero=nulls == "zero", out=out,
                                    progress=_bar() if show_progress_bar else None)
         if precision != "float32":
             found = quantize_embeddings(found, precision)

@@ -22,7 +22,7 @@ class Encoding:
 class Tokenizer:
     """The tokenizer of a model folder, or of a file: tokenizer.json, SentencePiece, .gguf"""
 
-    def __init__(self, path, *, revision="main", local_files_only=False):
+    def __init__(self, path, *, revision=None, local_files_only=False):
         self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
         self._tokenizer = _attend.Tokenizer(self._path)
 

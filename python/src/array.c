@@ -4,27 +4,47 @@
 
 #include <stdlib.h>
 
+#include "dlpack.h"
 #include "texts.h"
 
-/* By att_dtype: as the buffer protocol has it (struct's codes; NULL: it has none), and names */
-static const char *const formats[] = {
-    [ATT_F32] = "f", [ATT_F16] = "e", [ATT_I32] = "i", [ATT_I64] = "q", [ATT_BOOL] = "?", [ATT_Q4_1] = NULL};
-static const char *const names[] = {
-    [ATT_F32] = "float32", [ATT_F16] = "float16", [ATT_BF16] = "bfloat16", [ATT_I32] = "int32", [ATT_I64] = "int64",
-    [ATT_BOOL] = "bool",   [ATT_Q8_0] = "Q8_0",   [ATT_Q4_0] = "Q4_0",     [ATT_Q4_1] = "Q4_1"};
+const array_type array_types[] = {
+    {"float32", "f", DLPACK_FLOAT, 32, ATT_F32, "F32"},
+    {"float16", "e", DLPACK_FLOAT, 16, ATT_F16, "F16"},
+    {"bfloat16", NULL, DLPACK_BFLOAT, 16, ATT_BF16, "BF16"},
+    {"int32", "i", DLPACK_INT, 32, ATT_I32, "I32"},
+    {"int64", "q", DLPACK_INT, 64, ATT_I64, "I64"},
+    {"bool", "?", DLPACK_BOOL, 8, ATT_BOOL, "BOOL"},
+    {"int8", "b", DLPACK_INT, 8, ATT_I8, "I8"},
+    /* types that att_tensor does not have, in one of the same size */
+    {"uint8", "B", DLPACK_UINT, 8, ATT_I8, "U8"},
+    {"int16", "h", DLPACK_INT, 16, ATT_F16, "I16"},
+    {"uint16", "H", DLPACK_UINT, 16, ATT_F16, "U16"},
+    {"uint32", "I", DLPACK_UINT, 32, ATT_I32, "U32"},
+    {"uint64", "Q", DLPACK_UINT, 64, ATT_I64, "U64"},
+    {"float64", "d", DLPACK_FLOAT, 64, ATT_I64, "F64"},
+    {"complex64", "Zf", DLPACK_COMPLEX, 64, ATT_I64, "C64"},
+    {"float8_e4m3fn", NULL, DLPACK_FLOAT8_E4M3FN, 8, ATT_I8, "F8_E4M3"},
+    {"float8_e4m3fnuz", NULL, DLPACK_FLOAT8_E4M3FNUZ, 8, ATT_I8, "F8_E4M3FNUZ"},
+    {"float8_e5m2", NULL, DLPACK_FLOAT8_E5M2, 8, ATT_I8, "F8_E5M2"},
+    {"float8_e5m2fnuz", NULL, DLPACK_FLOAT8_E5M2FNUZ, 8, ATT_I8, "F8_E5M2FNUZ"},
+    {"float8_e8m0fnu", NULL, DLPACK_FLOAT8_E8M0FNU, 8, ATT_I8, "F8_E8M0"},
+    {NULL, NULL, 0, 0, 0, NULL},
+};
 
-static const char *format_of(const array *a)
+const array_type *array_type_of(const char *safetensors)
 {
-    if (a->byte_format)
-        return a->byte_format == 'b' ? "b" : "B";
-    return formats[a->t.dtype];
+    const array_type *type = array_types;
+    while (type->name && strcmp(type->safetensors, safetensors))
+        type++;
+    return type->name ? type : NULL;
 }
 
-static const char *dtype_name(const array *a)
+static const array_type *type_of_dtype(att_dtype dtype)
 {
-    if (a->byte_format)
-        return a->byte_format == 'b' ? "int8" : "uint8";
-    return names[a->t.dtype];
+    const array_type *type = array_types;
+    while (type->name && type->dtype != dtype)
+        type++;
+    return type;
 }
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
@@ -42,7 +62,7 @@ array *array_new(module_state *state, att_dtype dtype, int rank, const int64_t *
     array *a = PyObject_New(array, state->array);
     if (!a)
         return NULL;
-    a->memory = NULL, a->base = NULL, a->read_only = false, a->byte_format = 0;
+    a->memory = NULL, a->base = NULL, a->read_only = false, a->type = type_of_dtype(dtype);
     att_status status = att_wrap(&a->t, NULL, dtype, rank, dim, NULL);
     if (status != ATT_OK) {
         Py_DECREF((PyObject *)a);
@@ -55,6 +75,20 @@ array *array_new(module_state *state, att_dtype dtype, int rank, const int64_t *
         return a;
     Py_DECREF((PyObject *)a);
     return (array *)PyErr_NoMemory();
+}
+
+array *array_view(module_state *state, const att_tensor *t, const array_type *type, bool read_only, PyObject *base)
+{
+    array *view = PyObject_New(array, state->array);
+    if (view)
+        *view =
+            (array){.ob_base = view->ob_base, .t = *t, .base = Py_NewRef(base), .read_only = read_only, .type = type};
+    return view;
+}
+
+static array *view_of(array *a)
+{
+    return array_view(state_of((PyObject *)a), &a->t, a->type, a->read_only, (PyObject *)a);
 }
 
 static void array_dealloc(PyObject *self)
@@ -72,9 +106,9 @@ static void array_dealloc(PyObject *self)
 static int array_get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     array *a = (array *)self;
-    const char *format = format_of(a);
+    const char *format = a->type->format;
     if (!format) {
-        PyErr_Format(PyExc_BufferError, "%s has no format in the buffer protocol: DLPack takes it", dtype_name(a));
+        PyErr_Format(PyExc_BufferError, "%s has no format in the buffer protocol: DLPack takes it", a->type->name);
         return -1;
     }
     if (a->read_only && (flags & PyBUF_WRITABLE)) {
@@ -143,7 +177,7 @@ static PyObject *get_strides(PyObject *self, void *unused)
 static PyObject *get_dtype(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(dtype_name((array *)self));
+    return PyUnicode_FromString(((array *)self)->type->name);
 }
 
 static PyObject *get_ndim(PyObject *self, void *unused)
@@ -170,14 +204,9 @@ static PyObject *array_item(PyObject *self, Py_ssize_t i)
                      (long long)(a->t.rank ? a->t.dim[0] : 0));
         return NULL;
     }
-    array *row = PyObject_New(array, state_of(self)->array);
+    array *row = view_of(a);
     if (!row)
         return NULL;
-    *row = (array){.ob_base = row->ob_base,
-                   .t = a->t,
-                   .base = Py_NewRef(self),
-                   .read_only = a->read_only,
-                   .byte_format = a->byte_format};
     row->t.rank--;
     row->t.data = (char *)a->t.data + i * a->t.stride[0] * (int64_t)att_dtype_size(a->t.dtype);
     memmove(row->t.dim, a->t.dim + 1, sizeof(int64_t) * (size_t)row->t.rank);
@@ -196,14 +225,9 @@ static PyObject *column(PyObject *self, PyObject *args)
         PyErr_Format(PyExc_IndexError, "column %zd of an array of %d dimensions", i, a->t.rank);
         return NULL;
     }
-    array *view = PyObject_New(array, state_of(self)->array);
+    array *view = view_of(a);
     if (!view)
         return NULL;
-    *view = (array){.ob_base = view->ob_base,
-                    .t = a->t,
-                    .base = Py_NewRef(self),
-                    .read_only = a->read_only,
-                    .byte_format = a->byte_format};
     view->t.rank = 1;
     view->t.data = (char *)a->t.data + i * a->t.stride[1] * (int64_t)att_dtype_size(a->t.dtype);
     return (PyObject *)view;
@@ -237,7 +261,7 @@ static PyObject *array_repr(PyObject *self)
 {
     PyObject *shape = get_shape(self, NULL);
     PyObject *text =
-        shape ? PyUnicode_FromFormat("attend.Array(shape=%R, dtype=%s)", shape, dtype_name((array *)self)) : NULL;
+        shape ? PyUnicode_FromFormat("attend.Array(shape=%R, dtype=%s)", shape, ((array *)self)->type->name) : NULL;
     Py_XDECREF(shape);
     return text;
 }
@@ -259,7 +283,7 @@ PyObject *array_like(array *a, PyObject *like)
     if (!a)
         return NULL;
     PyObject *result = (PyObject *)a;
-    if (is_of(like, "numpy", "ndarray") && format_of(a))
+    if (is_of(like, "numpy", "ndarray") && a->type->format)
         result = call_module("numpy", "asarray", (PyObject *)a);
     else if (is_of(like, "torch", "Tensor"))
         result = call_module("torch", "from_dlpack", (PyObject *)a);

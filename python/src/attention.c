@@ -1,5 +1,6 @@
 /* attend.scaled_dot_product_attention and its backward: PyTorch's arguments, and those of plans beyond them. */
 #include "attention.h"
+#include "attend_extend.h"
 
 const char attention_forward_doc[] =
     "scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,\n"
@@ -15,10 +16,16 @@ const char attention_backward_doc[] =
     "Gradients (dquery, dkey, dvalue) of sum(dout * out). The other arguments are those of the forward call, which\n"
     "returned out and lse with return_lse=True.";
 
+const char attention_verify_doc[] =
+    "verify_attention(query, key, value, attn_mask=None, dropout_p=0.0, ...)\n--\n\n"
+    "Checks the functions of a call's score, modifiers and masks against their formulas, with numbers of its own: "
+    "those\n"
+    "for tiles, and derivatives by differences. It takes seconds, and raises ArgumentError where two disagree.";
+
 #define OPTION_NAMES                                                                                                   \
     "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa", "window", "alibi", "softcap", "lengths", "align",    \
         "seed", "score", "score_params", "score_dim", "stages"
-#define OPTION_FORMAT "OdpOp$OOOOOOsOOO"
+#define OPTION_FORMAT "OdpOp$OOOOOOOOOO"
 #define OPTION_ADDRESSES(o)                                                                                            \
     &(o).attn_mask, &(o).dropout_p, &(o).is_causal, &(o).scale, &(o).enable_gqa, &(o).window, &(o).alibi,              \
         &(o).softcap, &(o).lengths, &(o).align, &(o).seed, &(o).score, &(o).score_params, &(o).score_dim, &(o).stages
@@ -46,15 +53,28 @@ static att_tensor full_tensor(const array *a, const att_tensor *like, int64_t la
     return att_wrap(&t, a->t.data, a->t.dtype, rank, dim, NULL) == ATT_OK ? t : (att_tensor){.data = NULL};
 }
 
+/* Does a call take so long that somebody might end it? Others do not pay for that. */
+static bool is_long(const attention_call *call)
+{
+    const int64_t *q = call->args.q.dim, keys = call->args.k.dim[2];
+    return (double)q[0] * (double)q[1] * (double)q[2] * (double)q[3] * (double)keys > 1e7;
+}
+
 static att_status run_forward(module_state *state, attention_call *call, bool *made)
 {
-    plan_of_spec *plan = plans_enter(state, &call->key);
+    plan_of_spec *plan = plans_enter(state, call);
     *made = plan != NULL;
     if (!plan)
         return ATT_OK;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_forward(plan->plan, &call->args);
-    Py_END_ALLOW_THREADS plans_leave(state, plan);
+    long_call running = {.is_main = false};
+    if (is_long(call))
+        long_call_begin(&running);
+    do {
+        Py_BEGIN_ALLOW_THREADS status = att_forward(plan->plan, &call->args);
+        Py_END_ALLOW_THREADS
+    } while (long_call_again(&running, status));
+    plans_leave(state, plan);
     return status;
 }
 
@@ -64,7 +84,7 @@ PyObject *attention_forward(PyObject *module, PyObject *args, PyObject *keywords
     module_state *state = PyModule_GetState(module);
     PyObject *operands[3], *out = Py_None;
     int return_lse = 0;
-    attention_options o = {.score = "dot"};
+    attention_options o = {.dropout_p = 0};
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOO|" OPTION_FORMAT "Op:scaled_dot_product_attention", names,
                                      &operands[0], &operands[1], &operands[2], OPTION_ADDRESSES(o), &out, &return_lse))
         return NULL;
@@ -132,12 +152,17 @@ static bool run_backward(module_state *state, attention_call *call, backward_ope
         *to[i] = full_tensor(b->gradient[i], like[i], like[i]->dim[3]);
     }
     call->args.out = b->out.t, call->args.lse = b->lse.t;
-    plan_of_spec *plan = plans_enter(state, &call->key);
+    plan_of_spec *plan = plans_enter(state, call);
     if (!plan)
         return false;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_backward(plan->plan, &call->args, &grads);
-    Py_END_ALLOW_THREADS plans_leave(state, plan);
+    long_call running;
+    long_call_begin(&running);
+    do {
+        Py_BEGIN_ALLOW_THREADS status = att_backward(plan->plan, &call->args, &grads);
+        Py_END_ALLOW_THREADS
+    } while (long_call_again(&running, status));
+    plans_leave(state, plan);
     return status == ATT_OK || raise_status(state, status);
 }
 
@@ -146,7 +171,7 @@ PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keyword
     static char *names[] = {"dout", "query", "key", "value", "out", "lse", OPTION_NAMES, NULL};
     module_state *state = PyModule_GetState(module);
     PyObject *operands[3], *dout, *out, *lse, *returned = NULL;
-    attention_options o = {.score = "dot"};
+    attention_options o = {.dropout_p = 0};
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOOOO|" OPTION_FORMAT ":attention_backward", names, &dout,
                                      &operands[0], &operands[1], &operands[2], &out, &lse, OPTION_ADDRESSES(o)))
         return NULL;
@@ -168,4 +193,32 @@ PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keyword
     tensor_release(&b.lse);
     attention_call_release(&call);
     return returned;
+}
+
+/* ---- what checks stages */
+
+PyObject *attention_verify(PyObject *module, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"query", "key", "value", OPTION_NAMES, NULL};
+    module_state *state = PyModule_GetState(module);
+    PyObject *operands[3];
+    attention_options o = {.dropout_p = 0};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOO|" OPTION_FORMAT ":verify_attention", names, &operands[0],
+                                     &operands[1], &operands[2], OPTION_ADDRESSES(o)))
+        return NULL;
+    attention_call call;
+    PyObject *held[ATTENTION_STAGES + 1];
+    bool read = attention_call_read(state, operands, &o, &call);
+    att_status status = ATT_OK;
+    if (read) {
+        for (int i = 0; i <= ATTENTION_STAGES; i++)
+            held[i] = Py_XNewRef(call.own[i]);
+        call.key.spec.stage = call.key.stage;
+        Py_BEGIN_ALLOW_THREADS status = att_verify(state->ctx, &call.key.spec);
+        Py_END_ALLOW_THREADS if (status != ATT_OK) raise_status(state, status);
+        for (int i = 0; i <= ATTENTION_STAGES; i++)
+            Py_XDECREF(held[i]);
+    }
+    attention_call_release(&call);
+    return read && status == ATT_OK ? Py_NewRef(Py_None) : NULL;
 }

@@ -11,7 +11,7 @@ typedef struct attention_options {
     PyObject *attn_mask, *scale, *window, *alibi, *softcap, *lengths, *align, *seed, *score_params, *score_dim, *stages;
     double dropout_p;
     int is_causal, enable_gqa;
-    const char *score;
+    PyObject *score; /* a name or an own one */
 } attention_options;
 
 /* Of which a plan is made; compared byte by byte, so padding is zero, too */
@@ -28,8 +28,9 @@ typedef struct attention_call {
     tensor_argument given[ATTENTION_PARAMETERS];
     att_tensor param[ATTENTION_PARAMETERS];
     int n_given;
-    int64_t *lengths; /* [B] or NULL */
-    uint32_t *ids;    /* of sequences, for dropout [B] or NULL */
+    int64_t *lengths;                    /* [B] or NULL */
+    uint32_t *ids;                       /* of sequences, for dropout [B] or NULL */
+    PyObject *own[ATTENTION_STAGES + 1]; /* scores, modifiers and masks of the caller's, borrowed, or NULL */
 } attention_call;
 
 /* Reads operands and options into a call, which attention_call_release releases in any case. false with an exception */
@@ -44,13 +45,15 @@ bool attention_operand(module_state *state, PyObject *object, const char *name, 
 typedef struct plan_of_spec {
     attention_key key;
     att_plan *plan;
-    int uses; /* calls that run */
+    PyObject *own[ATTENTION_STAGES + 1]; /* to which it points, or NULL */
+    int uses;                            /* calls that run */
     struct plan_of_spec *next;
 } plan_of_spec;
 
-/* A plan of the key, until plans_leave. NULL with an exception */
-plan_of_spec *plans_enter(module_state *state, const attention_key *key);
+/* A plan of the call's key, until plans_leave. NULL with an exception */
+plan_of_spec *plans_enter(module_state *state, const attention_call *call);
 void plans_leave(module_state *state, plan_of_spec *plan);
 void plans_free(module_state *state);
+int plans_traverse(module_state *state, visitproc visit, void *arg);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "attention.h"
+#include "stages.h"
 
 static bool given(PyObject *o) { return o && o != Py_None; }
 
@@ -139,24 +140,15 @@ static bool add_alibi(module_state *state, PyObject *slopes, attention_call *cal
     return stage && parameter_add(state, call, slopes, "alibi");
 }
 
-/* (name, number or array, ...): numbers are the stage's values, arrays its parameters */
-static bool add_named(module_state *state, PyObject *item, attention_call *call)
+/* (name or own stage, number or array, ...): numbers are the stage's values, arrays its parameters */
+static bool add_item(module_state *state, PyObject *item, attention_call *call)
 {
     Py_ssize_t n = PyTuple_Check(item) ? PyTuple_Size(item) : 0;
-    PyObject *bytes =
-        n && PyUnicode_Check(PyTuple_GetItem(item, 0)) ? PyUnicode_AsUTF8String(PyTuple_GetItem(item, 0)) : NULL;
-    if (!bytes) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "stages: each is (name, number or array, ...)");
-        return false;
-    }
+    if (!n)
+        return raise_sentence(state, ATT_ERR_DTYPE, "stages: each is (stage, number or array, ...), not %R", item);
     att_stage *stage = stage_add(state, call);
-    att_status status = stage ? att_stage_find(PyBytes_AsString(bytes), stage) : ATT_OK;
-    Py_DECREF(bytes);
-    if (!stage)
+    if (!stage || !stage_read(state, PyTuple_GetItem(item, 0), stage, &call->own[call->key.spec.n_stages]))
         return false;
-    if (status != ATT_OK)
-        return raise_status(state, status);
     int values = 0;
     for (Py_ssize_t i = 1; i < n; i++) {
         PyObject *o = PyTuple_GetItem(item, i);
@@ -173,12 +165,12 @@ static bool add_named(module_state *state, PyObject *item, attention_call *call)
     return true;
 }
 
-static bool add_all_named(module_state *state, PyObject *stages, attention_call *call)
+static bool add_all(module_state *state, PyObject *stages, attention_call *call)
 {
     Py_ssize_t n = PySequence_Size(stages);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_GetItem(stages, i);
-        bool added = item && add_named(state, item, call);
+        bool added = item && add_item(state, item, call);
         Py_XDECREF(item);
         if (!added)
             return false;
@@ -191,9 +183,8 @@ static bool add_all_named(module_state *state, PyObject *stages, attention_call 
 static bool read_score(module_state *state, const attention_options *o, attention_call *call)
 {
     att_attention_spec *spec = &call->key.spec;
-    att_status status = att_score_find(o->score, &spec->score);
-    if (status != ATT_OK)
-        return raise_status(state, status);
+    if (given(o->score) && !stage_read_score(state, o->score, &spec->score, &call->own[0]))
+        return false;
     if (given(o->score_dim))
         spec->score_dim = PyLong_AsLongLong(o->score_dim);
     if (given(o->scale)) {
@@ -296,7 +287,7 @@ bool attention_call_read(module_state *state, PyObject *const operands[3], const
         return false;
     if (given(o->lengths) && !read_lengths(state, o->lengths, call))
         return false;
-    if (given(o->stages) && !add_all_named(state, o->stages, call))
+    if (given(o->stages) && !add_all(state, o->stages, call))
         return false;
     if (given(o->softcap) && !add_number(state, o->softcap, att_modifier_softcap, call))
         return false;

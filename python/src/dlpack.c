@@ -7,15 +7,6 @@
 
 static const char legacy_name[] = "dltensor", versioned_name[] = "dltensor_versioned";
 
-static const struct pair_of_types {
-    att_dtype ours;
-    dlpack_dtype theirs;
-} types[] = {
-    {ATT_F32, {DLPACK_FLOAT, 32, 1}}, {ATT_F16, {DLPACK_FLOAT, 16, 1}}, {ATT_BF16, {DLPACK_BFLOAT, 16, 1}},
-    {ATT_I32, {DLPACK_INT, 32, 1}},   {ATT_I64, {DLPACK_INT, 64, 1}},   {ATT_BOOL, {DLPACK_BOOL, 8, 1}},
-};
-enum { TYPES = sizeof types / sizeof *types };
-
 /* ---- export */
 
 /* What a capsule's tensor lives in */
@@ -55,23 +46,16 @@ static void capsule_destructor(PyObject *capsule)
     }
 }
 
-static bool fill(dlpack_tensor *out, exported *e, const array *a)
+static void fill(dlpack_tensor *out, exported *e, const array *a)
 {
-    const struct pair_of_types *type = types;
-    while (type < types + TYPES && type->ours != a->t.dtype)
-        type++;
-    if (type == types + TYPES)
-        return false;
-    const dlpack_dtype bytes = {a->byte_format == 'b' ? DLPACK_INT : DLPACK_UINT, 8, 1};
     for (int i = 0; i < a->t.rank; i++)
         e->shape[i] = a->t.dim[i], e->strides[i] = a->t.stride[i];
     *out = (dlpack_tensor){.data = a->t.data,
                            .device = {DLPACK_CPU, 0},
                            .rank = a->t.rank,
-                           .dtype = a->byte_format ? bytes : type->theirs,
+                           .dtype = {a->type->dlpack, a->type->bits, 1},
                            .shape = e->shape,
                            .strides = e->strides};
-    return true;
 }
 
 static PyObject *export_capsule(array *a, bool versioned)
@@ -79,12 +63,7 @@ static PyObject *export_capsule(array *a, bool versioned)
     exported *e = calloc(1, sizeof *e);
     if (!e)
         return PyErr_NoMemory();
-    dlpack_tensor *tensor = versioned ? &e->as.versioned.tensor : &e->as.legacy.tensor;
-    if (!fill(tensor, e, a)) {
-        free(e);
-        PyErr_SetString(PyExc_BufferError, "DLPack has no type for quantized numbers");
-        return NULL;
-    }
+    fill(versioned ? &e->as.versioned.tensor : &e->as.legacy.tensor, e, a);
     if (versioned) {
         e->as.versioned.version.major = DLPACK_MAJOR, e->as.versioned.version.minor = DLPACK_MINOR;
         e->as.versioned.manager = e, e->as.versioned.deleter = delete_versioned;
@@ -148,13 +127,20 @@ static PyObject *ask(PyObject *object)
     return capsule;
 }
 
+static bool refuse_device(module_state *state, const char *name, int type)
+{
+    return raise_sentence(state, ATT_ERR_ARGUMENT, "%s: is on a device (DLPack type %d), attend computes on the CPU",
+                          name, type);
+}
+
 static bool wrap(module_state *state, const dlpack_tensor *in, const char *name, att_tensor *out)
 {
-    const struct pair_of_types *type = types;
-    while (type < types + TYPES && (type->theirs.code != in->dtype.code || type->theirs.bits != in->dtype.bits ||
-                                    type->theirs.lanes != in->dtype.lanes))
+    const array_type *type = array_types, *end = array_types + ARRAY_READ_TYPES;
+    while (type < end && (type->dlpack != in->dtype.code || type->bits != in->dtype.bits || in->dtype.lanes != 1))
         type++;
-    if (type == types + TYPES)
+    if (in->device.type != DLPACK_CPU)
+        return refuse_device(state, name, in->device.type);
+    if (type == end)
         return raise_sentence(state, ATT_ERR_DTYPE,
                               "%s: its numbers are of a type that is not supported (DLPack code %d, %d bits); float32, "
                               "float16, bfloat16, int32, int64 and bool are",
@@ -162,7 +148,7 @@ static bool wrap(module_state *state, const dlpack_tensor *in, const char *name,
     if (in->rank < 0 || in->rank > ATT_MAX_RANK)
         return raise_sentence(state, ATT_ERR_SHAPE, "%s: has %d dimensions, at most %d are supported", name,
                               (int)in->rank, ATT_MAX_RANK);
-    att_status status = att_wrap(out, in->data ? (char *)in->data + in->byte_offset : NULL, type->ours, in->rank,
+    att_status status = att_wrap(out, in->data ? (char *)in->data + in->byte_offset : NULL, type->dtype, in->rank,
                                  in->shape, in->strides);
     return status == ATT_OK || raise_status(state, status);
 }
@@ -176,8 +162,7 @@ bool tensor_from_dlpack(module_state *state, PyObject *object, const char *name,
     if (!known)
         return false;
     if (type != DLPACK_CPU)
-        return raise_sentence(state, ATT_ERR_ARGUMENT,
-                              "%s: is on a device (DLPack type %d), attend computes on the CPU", name, type);
+        return refuse_device(state, name, type);
     PyObject *capsule = ask(object);
     if (!capsule)
         return false;

@@ -6,8 +6,20 @@
 #include <stdint.h>
 
 enum { DLPACK_CPU = 1, DLPACK_MAJOR = 1, DLPACK_MINOR = 0 };
-enum { DLPACK_READ_ONLY = 1, DLPACK_COPIED = 2 };                                               /* flags */
-enum { DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BFLOAT = 4, DLPACK_BOOL = 6 }; /* code of a type */
+enum { DLPACK_READ_ONLY = 1, DLPACK_COPIED = 2 }; /* flags */
+enum {                                            /* code of a type */
+       DLPACK_INT = 0,
+       DLPACK_UINT = 1,
+       DLPACK_FLOAT = 2,
+       DLPACK_BFLOAT = 4,
+       DLPACK_COMPLEX = 5,
+       DLPACK_BOOL = 6,
+       DLPACK_FLOAT8_E4M3FN = 10,
+       DLPACK_FLOAT8_E4M3FNUZ = 11,
+       DLPACK_FLOAT8_E5M2 = 12,
+       DLPACK_FLOAT8_E5M2FNUZ = 13,
+       DLPACK_FLOAT8_E8M0FNU = 14
+};
 
 typedef struct dlpack_device {
     int32_t type, id;

@@ -23,11 +23,14 @@ static const struct error_class {
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
-static PyObject *new_class(PyObject *module, const char *name, PyObject *base, PyObject *also)
+/* status: the class attribute of this name; NULL: None */
+static PyObject *new_class(PyObject *module, const char *name, PyObject *base, PyObject *also, const char *status)
 {
     PyObject *bases = also ? PyTuple_Pack(2, base, also) : PyTuple_Pack(1, base);
-    PyObject *class = bases ? PyErr_NewException(name, bases, NULL) : NULL;
+    PyObject *members = bases ? Py_BuildValue("{s:s}", "status", status) : NULL;
+    PyObject *class = members ? PyErr_NewException(name, bases, members) : NULL;
     Py_XDECREF(bases);
+    Py_XDECREF(members);
     if (class && PyModule_AddObjectRef(module, name + sizeof "attend." - 1, class) == 0)
         return class;
     Py_XDECREF(class);
@@ -36,20 +39,19 @@ static PyObject *new_class(PyObject *module, const char *name, PyObject *base, P
 
 int errors_add(PyObject *module, module_state *state)
 {
-    state->error = new_class(module, "attend.Error", PyExc_Exception, NULL);
+    state->error = new_class(module, "attend.Error", PyExc_Exception, NULL, NULL);
     if (!state->error)
-        return -1;
-    if (PyObject_SetAttrString(state->error, "status", Py_None))
         return -1;
     for (int i = 0; i < CLASSES; i++) {
         const struct error_class *c = &classes[i];
-        PyObject *class = new_class(module, c->name, state->error, c->also ? *c->also : NULL);
+        PyObject *class =
+            new_class(module, c->name, state->error, c->also ? *c->also : NULL, att_status_name(c->status));
         if (!class)
             return -1;
         state->error_of[c->status] = class;
     }
-    state->file_not_found =
-        new_class(module, "attend.FileNotFound", state->error_of[ATT_ERR_IO], PyExc_FileNotFoundError);
+    state->file_not_found = new_class(module, "attend.FileNotFound", state->error_of[ATT_ERR_IO],
+                                      PyExc_FileNotFoundError, att_status_name(ATT_ERR_IO));
     return state->file_not_found ? 0 : -1;
 }
 
@@ -64,18 +66,17 @@ static void raise_with(module_state *state, att_status status, int number, PyObj
     if (!class)
         class = state->error;
     PyObject *error = PyObject_CallFunctionObjArgs(class, sentence, NULL);
-    PyObject *name = PyUnicode_FromString(att_status_name(status));
     PyObject *errno_ = number ? PyLong_FromLong(number) : NULL;
-    if (error && name && PyObject_SetAttrString(error, "status", name) == 0 &&
-        (!errno_ || PyObject_SetAttrString(error, "errno", errno_) == 0))
+    if (error && (!errno_ || PyObject_SetAttrString(error, "errno", errno_) == 0))
         PyErr_SetObject(class, error);
     Py_XDECREF(error);
-    Py_XDECREF(name);
     Py_XDECREF(errno_);
 }
 
 static PyObject *raise_said(module_state *state, att_status status, int number)
 {
+    if (status == ATT_ERR_CANCELLED && PyErr_Occurred())
+        return NULL; /* what cancelled it */
     const char *said = att_error(state->ctx);
     PyObject *sentence = PyUnicode_DecodeUTF8(said, (Py_ssize_t)strlen(said), "replace");
     raise_with(state, status, number, sentence);

@@ -27,3 +27,15 @@ bool model_options_read(module_state *state, PyObject *dtype, att_model_options 
     return raise_sentence(state, ATT_ERR_ARGUMENT,
                           "dtype: %R, must be None or one of stored, float32, float16, bfloat16, int8, int4", dtype);
 }
+
+PyObject *model_identify(PyObject *module, PyObject *name)
+{
+    module_state *state = PyModule_GetState(module);
+    att_model_path path;
+    if (!model_path(state, name, &path))
+        return NULL;
+    att_model_identity id = {.size = sizeof id};
+    att_status status = att_model_identify(state->ctx, path.text, &id);
+    return status == ATT_OK ? Py_BuildValue("(sss)", att_subject_name(id.subject), id.type, id.architecture)
+                            : raise_status(state, status);
+}

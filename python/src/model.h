@@ -10,4 +10,7 @@ bool model_path(module_state *state, PyObject *name, att_model_path *out);
 /* dtype: None or the name of a type of weights, "int8". false with an exception */
 bool model_options_read(module_state *state, PyObject *dtype, att_model_options *out);
 
+/* identify(path): (what a model of its kind is called, "model_type", architecture) */
+PyObject *model_identify(PyObject *module, PyObject *name);
+
 #endif

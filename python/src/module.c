@@ -39,6 +39,9 @@ static PyMethodDef functions[] = {
      attention_forward_doc},
     {"attention_backward", (PyCFunction)(void (*)(void))attention_backward, METH_VARARGS | METH_KEYWORDS,
      attention_backward_doc},
+    {"verify_attention", (PyCFunction)(void (*)(void))attention_verify, METH_VARARGS | METH_KEYWORDS,
+     attention_verify_doc},
+    {"identify", model_identify, METH_O, "identify(path, /)\n--\n\nWhat a model is: (kind, model_type, architecture)."},
     {"find_model", find_model, METH_O,
      "find_model(name, /)\n--\n\nThe path of a model: of a folder, or of a name in the models folder."},
     {"similarity", similarity, METH_VARARGS,
@@ -70,9 +73,14 @@ static const struct {
     PyType_Spec *spec;
     size_t offset;
 } types[] = {
-    {&array_spec, offsetof(module_state, array)},         {&sentence_spec, offsetof(module_state, sentence)},
-    {&tokenizer_spec, offsetof(module_state, tokenizer)}, {&generator_spec, offsetof(module_state, generator)},
-    {&session_spec, offsetof(module_state, session)},     {&classifier_spec, offsetof(module_state, classifier)},
+    {&stage_spec, offsetof(module_state, stage)},
+    {&array_spec, offsetof(module_state, array)},
+    {&safetensors_spec, offsetof(module_state, safetensors)},
+    {&sentence_spec, offsetof(module_state, sentence)},
+    {&tokenizer_spec, offsetof(module_state, tokenizer)},
+    {&generator_spec, offsetof(module_state, generator)},
+    {&session_spec, offsetof(module_state, session)},
+    {&classifier_spec, offsetof(module_state, classifier)},
 };
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -110,7 +118,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->file_not_found);
     for (int i = 0; i < TYPES; i++)
         Py_VISIT(*type_at(state, i));
-    return 0;
+    return plans_traverse(state, visit, arg);
 }
 
 static int module_clear(PyObject *module)
@@ -120,6 +128,7 @@ static int module_clear(PyObject *module)
     for (int i = 0; i < MODULE_STATUSES; i++)
         Py_CLEAR(state->error_of[i]);
     Py_CLEAR(state->file_not_found);
+    plans_free(state);
     for (int i = 0; i < TYPES; i++)
         Py_CLEAR(*type_at(state, i));
     return 0;
@@ -129,7 +138,6 @@ static void module_free(void *module)
 {
     module_state *state = PyModule_GetState(module);
     module_clear(module);
-    plans_free(state);
     att_close(state->ctx);
     state->ctx = NULL;
 }

@@ -27,7 +27,7 @@ typedef struct module_state {
     PyObject *error;                     /* attend.Error */
     PyObject *error_of[MODULE_STATUSES]; /* its subclass of a status */
     PyObject *file_not_found;
-    PyTypeObject *array, *sentence, *tokenizer, *generator, *session, *classifier;
+    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *stage;
     module_plans plans;
 } module_state;
 
@@ -44,18 +44,33 @@ PyObject *raise_sentence(module_state *state, att_status status, const char *for
 
 /* ---- arrays (array.c, dlpack.c, tensor.c) */
 
+/* A type of numbers of arrays, by its names and codes elsewhere */
+typedef struct array_type {
+    const char *name;   /* NumPy's, or that of ml_dtypes */
+    const char *format; /* the buffer protocol's; NULL: it has none */
+    uint8_t dlpack, bits;
+    att_dtype dtype;
+    const char *safetensors;
+} array_type;
+enum { ARRAY_READ_TYPES = 6 };
+extern const array_type array_types[]; /* the first ARRAY_READ_TYPES are those of arguments; the last one has no name */
+/* The type of a name in .safetensors files, or NULL: arrays do not have it. */
+const array_type *array_type_of(const char *safetensors);
+
 /* attend.Array: numbers that the library has made, or a view of them */
 typedef struct array {
     PyObject_HEAD att_tensor t;
     void *memory;   /* to be freed, or NULL */
     PyObject *base; /* whose memory it is, or NULL */
     bool read_only;
-    char byte_format; /* 'b' or 'B': its numbers are bytes, as t.dtype does not have them; 0: as t.dtype */
+    const array_type *type; /* t.dtype is its dtype */
 } array;
 
 extern PyType_Spec array_spec;
 /* A new one with memory of its own, dense; t.data is not initialized */
 array *array_new(module_state *state, att_dtype dtype, int rank, const int64_t *dim);
+/* A view of memory that belongs to base */
+array *array_view(module_state *state, const att_tensor *t, const array_type *type, bool read_only, PyObject *base);
 /* In the type of arrays that the caller uses: a NumPy array or a torch tensor if `like` is one, else the array. Takes
  * the reference. */
 PyObject *array_like(array *a, PyObject *like);
@@ -78,7 +93,21 @@ bool tensor_read(module_state *state, PyObject *object, const char *name, tensor
 bool tensor_from_dlpack(module_state *state, PyObject *object, const char *name, tensor_use use, tensor_argument *out);
 void tensor_release(tensor_argument *a);
 
-/* ---- long calls (progress.c) */
+/* ---- long calls (interrupt.c, progress.c) */
+
+/* While a long call runs without the GIL, Ctrl-C cancels it:
+ *     long_call_begin(&call);
+ *     do {
+ *         Py_BEGIN_ALLOW_THREADS status = ...;
+ *         Py_END_ALLOW_THREADS
+ *     } while (long_call_again(&call, status)); */
+typedef struct long_call {
+    bool is_main;
+    const volatile int *before; /* the thread's flag */
+} long_call;
+void long_call_begin(long_call *call);
+/* Ends a call, perhaps with KeyboardInterrupt set; true: the signal was not to end it, it must be made again. */
+bool long_call_again(long_call *call, att_status status);
 
 typedef struct progress {
     PyObject *function; /* called with the share of the work that is done; or NULL */
@@ -97,6 +126,9 @@ PyObject *vectors_ranges(PyObject *module, PyObject *embeddings);
 PyObject *vectors_quantize(PyObject *module, PyObject *args);
 PyObject *vectors_search(PyObject *module, PyObject *args);
 
+/* A view of a tensor of a .safetensors file (safetensors.c) */
+extern PyType_Spec safetensors_spec;
+
 /* ---- models (sentence.c, tokenizer.c, generator.c, classifier.c) */
 
 extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec;
@@ -105,6 +137,9 @@ extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, 
 
 PyObject *attention_forward(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keywords);
-extern const char attention_forward_doc[], attention_backward_doc[];
+PyObject *attention_verify(PyObject *module, PyObject *args, PyObject *keywords);
+extern const char attention_forward_doc[], attention_backward_doc[], attention_verify_doc[];
+/* Scores, modifiers and masks of the caller's (stages.c) */
+extern PyType_Spec stage_spec;
 
 #endif

@@ -6,6 +6,8 @@
 static void entry_free(plan_of_spec *p)
 {
     att_plan_free(p->plan);
+    for (int i = 0; i <= ATTENTION_STAGES; i++)
+        Py_XDECREF(p->own[i]);
     free(p);
 }
 
@@ -40,8 +42,9 @@ static plan_of_spec *find(module_plans *plans, const attention_key *key)
     return NULL;
 }
 
-plan_of_spec *plans_enter(module_state *state, const attention_key *key)
+plan_of_spec *plans_enter(module_state *state, const attention_call *call)
 {
+    const attention_key *key = &call->key;
     plan_of_spec *p = find(&state->plans, key);
     if (!p) {
         p = calloc(1, sizeof *p);
@@ -55,6 +58,8 @@ plan_of_spec *plans_enter(module_state *state, const attention_key *key)
             free(p);
             return (plan_of_spec *)raise_status(state, status);
         }
+        for (int i = 0; i <= ATTENTION_STAGES; i++)
+            p->own[i] = Py_XNewRef(call->own[i]);
         p->next = state->plans.first;
         state->plans.first = p;
         state->plans.n++;
@@ -78,4 +83,12 @@ void plans_free(module_state *state)
         entry_free(p);
     }
     state->plans.n = 0;
+}
+
+int plans_traverse(module_state *state, visitproc visit, void *arg)
+{
+    for (plan_of_spec *p = state->plans.first; p; p = p->next)
+        for (int i = 0; i <= ATTENTION_STAGES; i++)
+            Py_VISIT(p->own[i]);
+    return 0;
 }

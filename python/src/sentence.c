@@ -60,11 +60,19 @@ static void normalize(float *rows, int64_t n, int64_t dim)
     }
 }
 
+/* The rows of nulls [n, dim] */
+static void zero_nulls(const texts *t, float *rows, int64_t dim)
+{
+    for (int64_t i = 0; i < t->n; i++)
+        if (t->text[i] == texts_null)
+            memset(rows + i * dim, 0, sizeof(float) * (size_t)dim);
+}
+
 typedef struct encode_arguments {
     PyObject *texts, *out, *function;
     const char *prompt, *prompt_name;
     long long dims;
-    int normalize, nulls_empty;
+    int normalize, nulls_zero;
 } encode_arguments;
 
 /* Where the rows go: out's memory, or that of a new array. NULL with an exception */
@@ -109,24 +117,26 @@ static PyObject *embed(sentence *self, module_state *state, const encode_argumen
     Py_BEGIN_ALLOW_THREADS status = att_sentence_embed(self->m, t->n, t->text, t->bytes, &options, rows);
     if (status == ATT_OK && a->normalize && !self->info.normalized)
         normalize(rows, t->n, dim);
+    if (status == ATT_OK)
+        zero_nulls(t, rows, dim);
     Py_END_ALLOW_THREADS tensor_release(&written);
     return progress_result(state, status, made ? (PyObject *)made : Py_NewRef(a->out));
 }
 
-/* encode(texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_empty=False, out=None, progress=None)
+/* encode(texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_zero=False, out=None, progress=None)
  */
 static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"texts",       "prompt", "prompt_name", "dims", "normalize",
-                            "nulls_empty", "out",    "progress",    NULL};
+    static char *names[] = {"texts",      "prompt", "prompt_name", "dims", "normalize",
+                            "nulls_zero", "out",    "progress",    NULL};
     encode_arguments a = {.out = Py_None, .function = Py_None};
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$zzLppOO:encode", names, &a.texts, &a.prompt, &a.prompt_name,
-                                     &a.dims, &a.normalize, &a.nulls_empty, &a.out, &a.function))
+                                     &a.dims, &a.normalize, &a.nulls_zero, &a.out, &a.function))
         return NULL;
     module_state *state = state_of(self);
     texts t;
     PyObject *result = NULL;
-    if (texts_read(state, a.texts, "inputs", a.nulls_empty, &t))
+    if (texts_read(state, a.texts, "inputs", a.nulls_zero, &t))
         result = embed((sentence *)self, state, &a, &t);
     texts_release(&t);
     return result;
@@ -255,7 +265,7 @@ static PyGetSetDef properties[] = {
 
 static PyMethodDef methods[] = {
     {"encode", (PyCFunction)(void (*)(void))encode, METH_VARARGS | METH_KEYWORDS,
-     "encode($self, texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_empty=False, out=None,\n"
+     "encode($self, texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_zero=False, out=None,\n"
      "       progress=None)\n--\n\nEmbeddings [n, dim]."},
     {"encode_tokens", (PyCFunction)(void (*)(void))encode_tokens, METH_VARARGS | METH_KEYWORDS,
      "encode_tokens($self, texts, *, prompt=None, prompt_name=None)\n--\n\nOf each text the vectors of its tokens."},

@@ -3,17 +3,36 @@
 
 #include <stdlib.h>
 
-static bool from_tuple(module_state *state, PyObject *tuple, const char *name, texts *out)
+const char texts_null[1] = "";
+
+bool texts_reserve(int64_t n, texts *out)
 {
-    Py_ssize_t n = PyTuple_Size(tuple);
     out->text = malloc(sizeof *out->text * (size_t)(n + 1));
     out->bytes = malloc(sizeof *out->bytes * (size_t)(n + 1));
     if (!out->text || !out->bytes)
         return PyErr_NoMemory();
     out->n = n;
+    return true;
+}
+
+bool texts_refuse_null(module_state *state, const char *name, int64_t i)
+{
+    return raise_sentence(state, ATT_ERR_ARGUMENT, "%s[%lld]: is null; nulls=\"zero\" makes a row of zeros of it", name,
+                          (long long)i);
+}
+
+static bool from_tuple(module_state *state, PyObject *tuple, const char *name, bool nulls, texts *out)
+{
+    Py_ssize_t n = PyTuple_Size(tuple);
+    if (!texts_reserve(n, out))
+        return false;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PyTuple_GetItem(tuple, i);
         Py_ssize_t bytes = 0;
+        if (item == Py_None && nulls) {
+            out->text[i] = texts_null, out->bytes[i] = 0;
+            continue;
+        }
         if (!PyUnicode_Check(item)) {
             PyObject *type = PyType_GetQualName(Py_TYPE(item));
             raise_sentence(state, ATT_ERR_DTYPE, "%s[%zd]: a str is needed, not %S", name, i, type ? type : Py_None);
@@ -31,18 +50,18 @@ static bool from_tuple(module_state *state, PyObject *tuple, const char *name, t
     return true;
 }
 
-bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls_empty, texts *out)
+bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls, texts *out)
 {
     *out = (texts){.single = PyUnicode_Check(object)};
     bool arrow = !out->single && (PyObject_HasAttrString(object, "__arrow_c_array__") ||
                                   PyObject_HasAttrString(object, "__arrow_c_stream__"));
     if (arrow)
-        return texts_from_arrow(state, object, name, nulls_empty, out);
+        return texts_from_arrow(state, object, name, nulls, out);
     if (PyBytes_Check(object))
         return raise_sentence(state, ATT_ERR_DTYPE, "%s: a str is needed, not bytes: bytes.decode() makes one", name);
     out->owner = out->single ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
     if (out->owner)
-        return from_tuple(state, out->owner, name, out);
+        return from_tuple(state, out->owner, name, nulls, out);
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
         raise_sentence(state, ATT_ERR_DTYPE,

@@ -13,14 +13,24 @@ typedef struct texts {
     struct texts_arrow *arrow; /* or these do */
 } texts;
 
-/* A str, a sequence of str, or an Arrow array or stream of strings (PyCapsule interface). nulls_empty: a null of Arrow
- * is an empty text, else an error. false with an exception */
-bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls_empty, texts *out);
+/* The text of a null, of 0 bytes */
+extern const char texts_null[1];
+
+/* A str, a sequence of str, or an Arrow array or stream of strings (PyCapsule interface). nulls: a null of Arrow, or
+ * None in a sequence, is texts_null, else an error. false with an exception */
+bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls, texts *out);
 void texts_release(texts *t);
 
-/* arrow.c */
-bool texts_from_arrow(module_state *state, PyObject *object, const char *name, bool nulls_empty, texts *out);
+/* Has room for n texts in out. false with an exception */
+bool texts_reserve(int64_t n, texts *out);
+/* Raises the exception of a null that is not allowed. */
+bool texts_refuse_null(module_state *state, const char *name, int64_t i);
+
+/* arrow_texts.c */
+bool texts_from_arrow(module_state *state, PyObject *object, const char *name, bool nulls, texts *out);
 void texts_arrow_release(struct texts_arrow *arrow);
+
+/* arrow.c */
 PyObject *array_arrow(PyObject *self, PyObject *args);
 
 #endif

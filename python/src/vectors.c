@@ -69,9 +69,10 @@ PyObject *vectors_quantize(PyObject *module, PyObject *args)
         else if (precision == ATT_PRECISION_FLOAT32)
             raise_sentence(state, ATT_ERR_ARGUMENT, "precision: float32 leaves embeddings as they are");
         else
-            out = array_new(state, ATT_BOOL, 2, (int64_t[]){n, att_precision_bytes(precision, dim)});
+            out = array_new(state, ATT_I8, 2, (int64_t[]){n, att_precision_bytes(precision, dim)});
         if (out) {
-            out->byte_format = precision == ATT_PRECISION_INT8 || precision == ATT_PRECISION_BINARY ? 'b' : 'B';
+            out->type =
+                array_type_of(precision == ATT_PRECISION_INT8 || precision == ATT_PRECISION_BINARY ? "I8" : "U8");
             att_status status;
             Py_BEGIN_ALLOW_THREADS status =
                 att_vectors_quantize(state->ctx, precision, x.t.data, n, dim, ranges.t.data, out->t.data);

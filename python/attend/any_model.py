@@ -1,0 +1,27 @@
+"""attend.open: a model of any kind, in the class of what its files are."""
+import shlex
+
+from attend import _attend, _hub
+from attend.cross_encoder import CrossEncoder
+from attend.generator import Generator
+from attend.sentence_transformer import SentenceTransformer
+
+_CLASSES = {"sentence model": SentenceTransformer, "language model": Generator, "text classifier": CrossEncoder}
+_COMMANDS = {"translator": "attend translate -m {} TEXT", "vision model": "attend classify -m {} IMAGE",
+             "captioner": "attend caption -m {} IMAGE", "recommender": "attend recommend -m {} ITEM"}
+
+
+def open(name, *, revision=None, local_files_only=False, **options):
+    """Opens a model: the path of a folder or .gguf file, a name of attend's models, or OWNER/NAME of the Hugging Face Hub.
+    Sentence models and text encoders are a SentenceTransformer, language models a Generator, classifiers of texts or
+    pairs a CrossEncoder, which get the options."""
+    path = _hub.find(name, revision=revision, local_files_only=local_files_only)
+    kind, model_type, architecture = _attend.identify(path)
+    if kind in _CLASSES:
+        return _CLASSES[kind](path, **options)
+    if kind in _COMMANDS:
+        raise _attend.UnsupportedError(f"{path} has a {kind}, for which the package has no class; the tool runs it: "
+                                       + _COMMANDS[kind].format(shlex.quote(path)))
+    about = ", ".join(filter(None, (model_type, architecture)))
+    raise _attend.UnsupportedError(f"{path}: its files do not tell what kind of model it is"
+                                   + (f" ({about} is not supported)" if about else ""))
