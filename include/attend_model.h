@@ -76,7 +76,8 @@ typedef struct att_safetensors_data {
     int64_t dim[ATT_MAX_RANK];
     const void *bytes; /* dense, in the file or in its copy */
 } att_safetensors_data;
-/* Returns the tensor with that name, whatever its type is. Errors: no such tensor; more than ATT_MAX_RANK dimensions. */
+/* Returns the tensor with that name, whatever its type is. Errors: no such tensor; more than ATT_MAX_RANK dimensions.
+ */
 ATT_API att_status att_safetensors_get_data(const att_safetensors *f, const char *name, att_safetensors_data *out);
 /* Returns the value of a key in the header's "__metadata__"; NULL if there is none. */
 ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
