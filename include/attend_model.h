@@ -81,7 +81,7 @@ typedef struct att_safetensors_data {
 ATT_API att_status att_safetensors_get_data(const att_safetensors *f, const char *name, att_safetensors_data *out);
 /* Returns the value of a key in the header's "__metadata__"; NULL if there is none. */
 ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
-/* Returns key i of "__metadata__", from 0 on and in the file's order; NULL if there are not so many. */
+/* Returns key i of "__metadata__", in the order of the file; NULL if i is out of range. */
 ATT_API const char *att_safetensors_metadata_key(const att_safetensors *f, int64_t i);
 /* Opens a file in memory, for embedding and fuzzing; only tensors that are not aligned are copied. `label` is its path
  * in messages. */
