@@ -377,7 +377,27 @@ typedef struct att_recommend_options {
     int64_t n_deny;
     att_progress_fn progress; /* [call] counts histories; or NULL */
     void *user;               /* [call] */
+    /* How the positions of a list depend on each other: see below. */
+    const int32_t *category;  /* [call] [items], if max_per_category > 0: each item's, 0 to items - 1; -1: none */
+    int64_t max_per_category; /* items of a category in a list; 0: no limit */
+    double diversity;         /* 1 - lambda of maximal marginal relevance, in [0, 1]; 0: off */
+    int64_t diversity_pool;   /* items among which it chooses, at least k; 0: 10 k */
+    double new_share;         /* share of positions, in [0, 1], that new items have at least; 0: none */
+    const int32_t *new_items; /* [call] [n_new_items]: these; n_new_items 0: all without an action in training */
+    int64_t n_new_items;
 } att_recommend_options;
+
+/* A list is filled position by position. The ranking has the items that may be listed, by their scores, equal ones in
+ * the order of items. Each position takes the item with the highest value among those whose category has fewer than
+ * max_per_category items in the list; of equal values the first in the ranking. Position i, from 1, takes only new
+ * items if the list has fewer than floor(i new_share) of them and one may be. Without diversity the value is the score;
+ * a list with only a limit of categories has the highest sum of scores of all such lists.
+ *
+ * With diversity, an item's value is (1 - diversity) r - diversity c: maximal marginal relevance (Carbonell, Goldstein
+ * 1998), with r = (score - lowest) / (highest - lowest), 0 if these are equal, and c = the largest cosine of its vector
+ * and that of an item in the list, 0 in an empty list. Only the first diversity_pool items of the ranking are
+ * considered (lowest and highest are theirs), and for positions of new items also the first diversity_pool new ones;
+ * more, if the limit of categories would otherwise leave positions empty. */
 
 typedef struct att_recommendation { /* att_recommendation_free frees the arrays */
     int64_t n, k;
@@ -401,6 +421,11 @@ ATT_API void att_recommendation_free(att_ctx *ctx, att_recommendation *r);
  * att_recommend. */
 ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
                                            att_recommendation *out);
+/* Finds for each of items [n] what att_recommender_similar finds for one: out has n lists. The list of an item without
+ * a vector is empty. Memory beyond the lists: a copy of the vectors of all items, and at most 64 MiB. options or NULL:
+ * defaults. Errors: those of att_recommender_similar, but not that an item has no vector. */
+ATT_API att_status att_recommender_similar_items(const att_recommender *m, int64_t n, const int32_t *items,
+                                                 const att_recommend_options *options, att_recommendation *out);
 /* Computes the vectors of all items, including their content -> out [items, hidden]. Error: a vector is not finite. */
 ATT_API att_status att_recommender_vectors(const att_recommender *m, float *out);
 /* Computes vectors of n histories, items [offsets[n]], offsets [n + 1], none empty -> out [n, hidden]. Their dot

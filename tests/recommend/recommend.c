@@ -366,6 +366,13 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     const int32_t deny[] = {1}, history[] = {0, 2, 0};
     const int64_t of_three[] = {3, 2, 1};
     const att_recommend_options o = {.size = sizeof o, .k = 2, .exclude_seen = true, .deny = deny, .n_deny = 1};
+    const int32_t category[] = {0, 1, 0, -1};
+    const att_recommend_options reranked = {.size = sizeof reranked,
+                                            .k = 3,
+                                            .category = category,
+                                            .max_per_category = 1,
+                                            .diversity = 0.5,
+                                            .new_share = 0.5};
     att_recommender *m = NULL;
     att_recommendation r = {0};
     att_trace *t = NULL;
@@ -381,6 +388,8 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     e = e ? e : att_recommend(m, 2, history, (const int64_t[]){0, 3, 3}, &o, &r);
     att_recommendation_free(of, &r);
     e = e ? e : att_recommender_similar(m, 1, &o, &r);
+    att_recommendation_free(of, &r);
+    e = e ? e : att_recommend(m, 2, history, (const int64_t[]){0, 3, 3}, &reranked, &r);
     att_recommendation_free(of, &r);
     e = e ? e : att_recommender_trace(m, 3, history, NULL, &t);
     e = e ? e : att_trace_weights(t, 0, 0, 3, 1, weights);

@@ -1,0 +1,137 @@
+/* Makes lists of items that are similar to an item. */
+#include "recommend/list_call.h"
+#include "io/progress.h"
+#include "util/util.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct unit_vectors {
+    float *data;      /* [items, hidden]: of length 1, or zeros */
+    att_param *param; /* the same */
+    bool *zero;       /* [items] */
+} unit_vectors;
+
+static void close_vectors(const att_recommender *m, unit_vectors *u)
+{
+    att_param_free(u->param);
+    att_free(m->model.ctx, u->data);
+    att_free(m->model.ctx, u->zero);
+}
+
+/* Copies the result of the tape. */
+static att_status copy_vectors(const att_recommender *m, att_var *x, att_tape *t, unit_vectors *u)
+{
+    const int64_t all = m->config.info.items, hidden = m->config.info.hidden;
+    att_tensor v;
+    const att_status e = att_var_value(t, x, &v);
+    if (e)
+        return e;
+    u->data = att_alloc(m->model.ctx, (size_t)(all * hidden), sizeof *u->data);
+    u->zero = att_alloc(m->model.ctx, (size_t)all, sizeof *u->zero);
+    if (!u->data || !u->zero)
+        return ATT_ERR_MEMORY;
+    memcpy(u->data, v.data, (size_t)(all * hidden) * sizeof *u->data);
+    for (int64_t i = 0; i < all; i++)
+        u->zero[i] = att_recommender_is_zero(u->data + i * hidden, hidden);
+    v.data = u->data;
+    return att_param_new(m->model.ctx, &v, &u->param);
+}
+
+static att_status open_vectors(const att_recommender *m, unit_vectors *u)
+{
+    att_tape *t;
+    *u = (unit_vectors){0};
+    att_status e = att_tape_new(m->model.ctx, NULL, &t);
+    if (e)
+        return e;
+    e = copy_vectors(m, att_normalize(t, att_recommender_table(t, m), 1e-12f), t, u);
+    att_tape_free(t);
+    return e;
+}
+
+/* Makes the lists of items [first, first + n) of the call. */
+static att_status lists(att_list_call *c, att_tape *t, const unit_vectors *u, const int32_t *items, int64_t first,
+                        int64_t n)
+{
+    const int64_t all = c->m->config.info.items;
+    att_tensor v;
+    att_var *x = att_embedding(t, u->param, items + first, n);
+    att_status e = att_var_value(t, att_linear(t, x, u->param, NULL, ATT_ACTIVATION_IDENTITY, NULL), &v);
+    for (int64_t i = 0; !e && i < n; i++) {
+        float *cosine = (float *)v.data + i * all;
+        for (int64_t k = 0; k < all; k++)
+            if (u->zero[k] || u->zero[items[first + i]])
+                cosine[k] = -INFINITY;
+        e = att_list_call_select(c, first + i, cosine, (att_left_out){items + first + i, 1});
+    }
+    att_tape_reset(t);
+    return e;
+}
+
+static att_status all_lists(att_list_call *c, const unit_vectors *u, const char *name, int64_t n, const int32_t *items)
+{
+    att_tape *t;
+    att_progress p = {.ctx = c->m->model.ctx, .call = name, .report = c->o.progress, .user = c->o.user, .all = n};
+    att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
+    if (e)
+        return e;
+    const int64_t max = att_max(1, att_min(128, ATT_LISTED_AT_ONCE / c->m->config.info.items));
+    for (int64_t i = 0, count; !e && i < n; i += count) {
+        count = att_min(max, n - i);
+        e = lists(c, t, u, items, i, count);
+        e = e ? e : att_progress_add(&p, count);
+    }
+    att_tape_free(t);
+    return e ? e : att_progress_end(&p);
+}
+
+/* alone: a list that must not be empty */
+static att_status similar(const char *name, const att_recommender *m, int64_t n, const int32_t *items, bool alone,
+                          const att_recommend_options *options, att_recommendation *out)
+{
+    att_list_call c;
+    unit_vectors u = {0};
+    att_status e = att_list_call_begin(&c, m, options, n, out);
+    e = e ? e : open_vectors(m, &u);
+    if (!e && alone && u.zero[items[0]])
+        e = att_fail(
+            m->model.ctx, ATT_ERR_ARGUMENT,
+            "item \"%.80s\" has no vector: it had neither content, as that of a text, nor an action in training",
+            att_recommender_item(m, items[0]));
+    e = e ? e : all_lists(&c, &u, name, n, items);
+    close_vectors(m, &u);
+    att_list_call_end(&c, e);
+    return e;
+}
+
+att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
+                                   att_recommendation *out)
+{
+    if (out)
+        *out = (att_recommendation){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const int64_t all = m->config.info.items;
+    if (item < 0 || item >= all)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "item is %lld, but the model has items 0 to %lld",
+                        (long long)item, (long long)all - 1);
+    return similar(__func__, m, 1, (const int32_t[]){(int32_t)item}, true, options, out);
+}
+
+att_status att_recommender_similar_items(const att_recommender *m, int64_t n, const int32_t *items,
+                                         const att_recommend_options *options, att_recommendation *out)
+{
+    if (out)
+        *out = (att_recommendation){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"items", items}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const int64_t all = m->config.info.items;
+    if (n < 0)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "n is %lld, less than 0", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        if (items[i] < 0 || items[i] >= all)
+            return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "items[%lld] is %d, but the model has items 0 to %lld",
+                            (long long)i, items[i], (long long)all - 1);
+    return similar(__func__, m, n, items, false, options, out);
+}
