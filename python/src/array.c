@@ -47,8 +47,6 @@ static const array_type *type_of_dtype(att_dtype dtype)
     return type;
 }
 
-static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
-
 static int64_t count(const att_tensor *t)
 {
     int64_t n = 1;
@@ -86,10 +84,6 @@ array *array_view(module_state *state, const att_tensor *t, const array_type *ty
     return view;
 }
 
-static array *view_of(array *a)
-{
-    return array_view(state_of((PyObject *)a), &a->t, a->type, a->read_only, (PyObject *)a);
-}
 
 static void array_dealloc(PyObject *self)
 {
@@ -103,10 +97,23 @@ static void array_dealloc(PyObject *self)
 
 /* ---- the buffer protocol */
 
+static bool has_flags(int flags, int wanted) { return (flags & wanted) == wanted; }
+
+/* Is the order of elements in memory one that the consumer can use? Without strides it expects C's order. */
+static bool is_as_requested(const Py_buffer *view, int flags)
+{
+    if (has_flags(flags, PyBUF_C_CONTIGUOUS) || !has_flags(flags, PyBUF_STRIDES))
+        return PyBuffer_IsContiguous(view, 'C');
+    if (has_flags(flags, PyBUF_F_CONTIGUOUS))
+        return PyBuffer_IsContiguous(view, 'F');
+    return !has_flags(flags, PyBUF_ANY_CONTIGUOUS) || PyBuffer_IsContiguous(view, 'A');
+}
+
 static int array_get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     array *a = (array *)self;
     const char *format = a->type->format;
+    view->obj = NULL;
     if (!format) {
         PyErr_Format(PyExc_BufferError, "%s has no format in the buffer protocol: DLPack takes it", a->type->name);
         return -1;
@@ -133,13 +140,17 @@ static int array_get_buffer(PyObject *self, Py_buffer *view, int flags)
                         .format = flags & PyBUF_FORMAT ? (char *)format : NULL,
                         .shape = sizes,
                         .strides = strides};
-    bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (strided || PyBuffer_IsContiguous(view, 'C'))
-        return 0;
-    free(sizes);
-    Py_CLEAR(view->obj);
-    PyErr_SetString(PyExc_BufferError, "the array is not contiguous");
-    return -1;
+    if (!is_as_requested(view, flags)) {
+        free(sizes);
+        Py_CLEAR(view->obj);
+        PyErr_SetString(PyExc_BufferError, "the array is not contiguous");
+        return -1;
+    }
+    if (!has_flags(flags, PyBUF_STRIDES))
+        view->strides = NULL;
+    if (!has_flags(flags, PyBUF_ND))
+        view->shape = NULL;
+    return 0;
 }
 
 static void array_release_buffer(PyObject *self, Py_buffer *view)
@@ -195,42 +206,34 @@ static Py_ssize_t array_length(PyObject *self)
     return -1;
 }
 
-/* Row i: a view */
-static PyObject *array_item(PyObject *self, Py_ssize_t i)
+/* A view of the array at index i of dimension `dim`, which the view does not have */
+static PyObject *view_at(PyObject *self, int dim, Py_ssize_t i)
 {
     array *a = (array *)self;
-    if (i < 0 || !a->t.rank || i >= a->t.dim[0]) {
-        PyErr_Format(PyExc_IndexError, "index %zd is out of range: the array has %lld rows", i,
-                     (long long)(a->t.rank ? a->t.dim[0] : 0));
+    Py_ssize_t size = dim < a->t.rank ? (Py_ssize_t)a->t.dim[dim] : 0;
+    if (i < 0 || i >= size) {
+        PyErr_Format(PyExc_IndexError, "index %zd is out of range: dimension %d has %zd", i, dim, size);
         return NULL;
     }
-    array *row = view_of(a);
-    if (!row)
+    array *view = array_view(PyType_GetModuleState(Py_TYPE(self)), &a->t, a->type, a->read_only, self);
+    if (!view)
         return NULL;
-    row->t.rank--;
-    row->t.data = (char *)a->t.data + i * a->t.stride[0] * (int64_t)att_dtype_size(a->t.dtype);
-    memmove(row->t.dim, a->t.dim + 1, sizeof(int64_t) * (size_t)row->t.rank);
-    memmove(row->t.stride, a->t.stride + 1, sizeof(int64_t) * (size_t)row->t.rank);
-    return (PyObject *)row;
+    view->t.data = (char *)a->t.data + i * a->t.stride[dim] * (int64_t)att_dtype_size(a->t.dtype);
+    size_t after = sizeof(int64_t) * (size_t)(a->t.rank - dim - 1);
+    memmove(view->t.dim + dim, a->t.dim + dim + 1, after);
+    memmove(view->t.stride + dim, a->t.stride + dim + 1, after);
+    view->t.rank--;
+    return (PyObject *)view;
 }
 
-/* Column i of [n, m]: a view [n] */
+/* Row i, for array[i] and iteration */
+static PyObject *array_item(PyObject *self, Py_ssize_t i) { return view_at(self, 0, i); }
+
+/* Column i of [n, m]: [n] */
 static PyObject *column(PyObject *self, PyObject *args)
 {
     Py_ssize_t i;
-    array *a = (array *)self;
-    if (!PyArg_ParseTuple(args, "n:column", &i))
-        return NULL;
-    if (a->t.rank != 2 || i < 0 || i >= a->t.dim[1]) {
-        PyErr_Format(PyExc_IndexError, "column %zd of an array of %d dimensions", i, a->t.rank);
-        return NULL;
-    }
-    array *view = view_of(a);
-    if (!view)
-        return NULL;
-    view->t.rank = 1;
-    view->t.data = (char *)a->t.data + i * a->t.stride[1] * (int64_t)att_dtype_size(a->t.dtype);
-    return (PyObject *)view;
+    return PyArg_ParseTuple(args, "n:column", &i) ? view_at(self, 1, i) : NULL;
 }
 
 static PyObject *to_list(PyObject *self, PyObject *unused)
@@ -303,7 +306,7 @@ static PyGetSetDef properties[] = {
 
 static PyMethodDef methods[] = {
     {"tolist", to_list, METH_NOARGS, "Its numbers as nested lists"},
-    {"column", column, METH_VARARGS, "column($self, i, /)\n--\n\nA view of column i of an array with two dimensions"},
+    {"column", column, METH_VARARGS, "column($self, i, /)\n--\n\nA view of column i of an array [n, m]"},
     {"numpy", to_numpy, METH_NOARGS, "A NumPy array of the same memory"},
     {"__arrow_c_array__", array_arrow, METH_VARARGS, "Capsules of Arrow: a fixed-size list for each row"},
     {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS, "A capsule of DLPack"},

@@ -6,26 +6,35 @@
 
 #include "texts.h"
 
+/* What the list and its child hold until both are released: a consumer may move the child away. */
 typedef struct exported {
-    arrow_array list, items, *child;
+    arrow_array items, *child;
     const void *list_buffers[1], *item_buffers[2];
     PyObject *owner;
+    int holders;
 } exported;
 
-static void release_child(arrow_array *self) { self->release = NULL; }
-
-static void release_array(arrow_array *self)
+/* A consumer may call it without the GIL, and at exit. */
+static void release_holder(arrow_array *self)
 {
     exported *e = self->manager;
-    if (e->items.release)
-        e->items.release(&e->items);
+    self->release = NULL;
+    if (__atomic_sub_fetch(&e->holders, 1, __ATOMIC_ACQ_REL))
+        return;
     if (Py_IsInitialized()) {
         PyGILState_STATE gil = PyGILState_Ensure();
         Py_DECREF(e->owner);
         PyGILState_Release(gil);
     }
-    self->release = NULL;
     free(e);
+}
+
+static void release_list(arrow_array *self)
+{
+    exported *e = self->manager;
+    if (e->items.release)
+        e->items.release(&e->items);
+    release_holder(self);
 }
 
 typedef struct exported_schema {
@@ -95,21 +104,24 @@ static PyObject *array_capsule(const array *a)
         free(e);
         return PyErr_NoMemory();
     }
-    e->owner = Py_NewRef((PyObject *)a);
+    e->owner = Py_NewRef((PyObject *)a), e->holders = 2;
     e->item_buffers[1] = a->t.data;
-    e->items = (arrow_array){
-        .length = a->t.dim[0] * a->t.dim[1], .n_buffers = 2, .buffers = e->item_buffers, .release = release_child};
+    e->items = (arrow_array){.length = a->t.dim[0] * a->t.dim[1],
+                             .n_buffers = 2,
+                             .buffers = e->item_buffers,
+                             .release = release_holder,
+                             .manager = e};
     e->child = &e->items;
     *list = (arrow_array){.length = a->t.dim[0],
                           .n_buffers = 1,
                           .n_children = 1,
                           .buffers = e->list_buffers,
                           .children = &e->child,
-                          .release = release_array,
+                          .release = release_list,
                           .manager = e};
     PyObject *capsule = PyCapsule_New(list, "arrow_array", array_capsule_destructor);
     if (!capsule) {
-        release_array(list);
+        release_list(list);
         free(list);
     }
     return capsule;

@@ -185,6 +185,8 @@ static bool add_all(module_state *state, arrow_array *const *chunk, int64_t chun
 static bool read_array(module_state *state, PyObject *capsules, const char *name, bool nulls, texts *out)
 {
     PyObject *schema_capsule, *array_capsule;
+    if (!PyTuple_Check(capsules))
+        return raise_sentence(state, ATT_ERR_DTYPE, "%s: __arrow_c_array__() is not (schema, array)", name);
     if (!PyArg_ParseTuple(capsules, "OO;__arrow_c_array__() is (schema, array)", &schema_capsule, &array_capsule))
         return false;
     arrow_schema *schema = PyCapsule_GetPointer(schema_capsule, "arrow_schema");
@@ -206,7 +208,10 @@ static bool read_chunks(module_state *state, arrow_stream *stream, const char *n
         }
         arrow_array *next = &arrow->chunk[arrow->n];
         *next = (arrow_array){.release = NULL};
-        int error = stream->get_next(stream, next);
+        int error;
+        Py_BEGIN_ALLOW_THREADS /* a producer may compute, on threads that use Python */
+        error = stream->get_next(stream, next);
+        Py_END_ALLOW_THREADS
         if (error) {
             const char *said = stream->get_last_error(stream);
             return raise_sentence(state, ATT_ERR_IO, "%s: the Arrow stream failed: %s", name,

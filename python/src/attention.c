@@ -71,7 +71,8 @@ static att_status run_forward(module_state *state, attention_call *call, bool *m
     if (is_long(call))
         long_call_begin(&running);
     do {
-        Py_BEGIN_ALLOW_THREADS status = att_forward(plan->plan, &call->args);
+        Py_BEGIN_ALLOW_THREADS
+        status = att_forward(plan->plan, &call->args);
         Py_END_ALLOW_THREADS
     } while (long_call_again(&running, status));
     plans_leave(state, plan);
@@ -159,7 +160,8 @@ static bool run_backward(module_state *state, attention_call *call, backward_ope
     long_call running;
     long_call_begin(&running);
     do {
-        Py_BEGIN_ALLOW_THREADS status = att_backward(plan->plan, &call->args, &grads);
+        Py_BEGIN_ALLOW_THREADS
+        status = att_backward(plan->plan, &call->args, &grads);
         Py_END_ALLOW_THREADS
     } while (long_call_again(&running, status));
     plans_leave(state, plan);
@@ -181,10 +183,13 @@ PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keyword
         attention_operand(state, dout, "dout", TENSOR_READ, &call, false, &b.dout) &&
         attention_operand(state, out, "out", TENSOR_READ, &call, false, &b.out) &&
         attention_operand(state, lse, "lse", TENSOR_READ, &call, true, &b.lse) && run_backward(state, &call, &b)) {
-        PyObject *made[3];
-        for (int i = 0; i < 3; i++)
-            made[i] = array_like(b.gradient[i], operands[i]), b.gradient[i] = NULL;
-        returned = Py_BuildValue("(NNN)", made[0], made[1], made[2]);
+        returned = PyTuple_New(3);
+        for (int i = 0; returned && i < 3; i++) {
+            PyObject *gradient = array_like(b.gradient[i], operands[i]);
+            b.gradient[i] = NULL;
+            if (!gradient || PyTuple_SetItem(returned, i, gradient))
+                Py_CLEAR(returned);
+        }
     }
     for (int i = 0; i < 3; i++)
         Py_XDECREF((PyObject *)b.gradient[i]);
@@ -214,8 +219,11 @@ PyObject *attention_verify(PyObject *module, PyObject *args, PyObject *keywords)
         for (int i = 0; i <= ATTENTION_STAGES; i++)
             held[i] = Py_XNewRef(call.own[i]);
         call.key.spec.stage = call.key.stage;
-        Py_BEGIN_ALLOW_THREADS status = att_verify(state->ctx, &call.key.spec);
-        Py_END_ALLOW_THREADS if (status != ATT_OK) raise_status(state, status);
+        Py_BEGIN_ALLOW_THREADS
+        status = att_verify(state->ctx, &call.key.spec);
+        Py_END_ALLOW_THREADS
+        if (status != ATT_OK)
+            raise_status(state, status);
         for (int i = 0; i <= ATTENTION_STAGES; i++)
             Py_XDECREF(held[i]);
     }

@@ -107,14 +107,12 @@ static bool add_attn_mask(module_state *state, PyObject *mask, attention_call *c
 static bool add_window(module_state *state, PyObject *window, attention_call *call)
 {
     long before, after;
-    if (PyLong_Check(window))
+    if (PyIndex_Check(window))
         before = after = PyLong_AsLong(window);
-    else if (!PyTuple_Check(window) ||
-             !PyArg_ParseTuple(window, "ll;window is n or (before, after)", &before, &after)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "window: n or (before, after) is needed");
-        return false;
-    }
+    else if (!PyTuple_Check(window))
+        PyErr_SetString(PyExc_TypeError, "window: n or (before, after) is needed");
+    else
+        PyArg_ParseTuple(window, "ll;window is n or (before, after)", &before, &after);
     if (PyErr_Occurred())
         return false;
     att_stage *stage = stage_add(state, call);

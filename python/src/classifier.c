@@ -18,26 +18,21 @@ static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_
 
 static PyObject *classifier_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "dtype", NULL};
-    PyObject *path, *dtype = Py_None;
-    att_model_path folder;
-    att_model_options options;
     module_state *state = PyType_GetModuleState(type);
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$O:Classifier", names, &path, &dtype))
-        return NULL;
-    if (!model_path(state, path, &folder) || !model_options_read(state, dtype, &options))
+    model_arguments a;
+    if (!model_arguments_read(state, args, keywords, &a))
         return NULL;
     classifier *self = PyObject_New(classifier, type);
     if (!self)
         return NULL;
-    progress p = {.function = NULL};
-    options.progress = progress_call, options.user = &p;
+    self->m = NULL, self->info = (att_text_classifier_info){.size = sizeof self->info};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_text_classifier_open(state->ctx, folder.text, &options, &self->m);
-    Py_END_ALLOW_THREADS self->info = (att_text_classifier_info){.size = sizeof self->info};
+    Py_BEGIN_ALLOW_THREADS
+    status = att_text_classifier_open(state->ctx, a.path.text, &a.options, &self->m);
+    Py_END_ALLOW_THREADS
     if (status == ATT_OK)
         status = att_text_classifier_describe(self->m, &self->info);
-    return progress_result(state, status, (PyObject *)self);
+    return call_result(state, status, (PyObject *)self);
 }
 
 static void classifier_dealloc(PyObject *self)
@@ -72,9 +67,10 @@ static PyObject *scores_of(classifier *self, module_state *state, const texts *f
     options->progress = progress_call, options->user = &p;
     options->pairs = second->text, options->pair_bytes = second->bytes;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        att_text_classify(self->m, first->n, first->text, first->bytes, options, out->t.data);
-    Py_END_ALLOW_THREADS return progress_result(state, status, (PyObject *)out);
+    Py_BEGIN_ALLOW_THREADS
+    status = att_text_classify(self->m, first->n, first->text, first->bytes, options, out->t.data);
+    Py_END_ALLOW_THREADS
+    return call_result(state, status, (PyObject *)out);
 }
 
 /* scores(texts, pairs=None, *, activation="model", max_tokens=0, progress=None): [n, labels] */

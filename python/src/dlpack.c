@@ -78,6 +78,14 @@ static PyObject *export_capsule(array *a, bool versioned)
     return capsule;
 }
 
+static bool read_pair(PyObject *tuple, const char *what, int *first, int *second)
+{
+    if (PyTuple_Check(tuple) && PyArg_ParseTuple(tuple, "ii", first, second))
+        return true;
+    PyErr_SetString(PyExc_TypeError, what);
+    return false;
+}
+
 PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
@@ -85,11 +93,9 @@ PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", names, &stream, &max_version, &device, &copy))
         return NULL;
     array *a = (array *)self;
-    int type = DLPACK_CPU, id = 0;
-    unsigned long major = 0, minor = 0;
-    if (max_version != Py_None && !PyArg_ParseTuple(max_version, "kk;max_version is (major, minor)", &major, &minor))
-        return NULL;
-    if (device != Py_None && !PyArg_ParseTuple(device, "ii;dl_device is (type, id)", &type, &id))
+    int type = DLPACK_CPU, id = 0, major = 0, minor = 0;
+    if ((max_version != Py_None && !read_pair(max_version, "max_version is (major, minor)", &major, &minor)) ||
+        (device != Py_None && !read_pair(device, "dl_device is (type, id)", &type, &id)))
         return NULL;
     if (stream != Py_None)
         PyErr_SetString(PyExc_BufferError, "stream is for devices, and this array is in the CPU's memory");
@@ -150,14 +156,16 @@ static bool wrap(module_state *state, const dlpack_tensor *in, const char *name,
                               (int)in->rank, ATT_MAX_RANK);
     att_status status = att_wrap(out, in->data ? (char *)in->data + in->byte_offset : NULL, type->dtype, in->rank,
                                  in->shape, in->strides);
-    return status == ATT_OK || raise_status(state, status);
+    if (status != ATT_OK)
+        return raise_status(state, status);
+    return tensor_is_aligned(state, name, out);
 }
 
 bool tensor_from_dlpack(module_state *state, PyObject *object, const char *name, tensor_use use, tensor_argument *out)
 {
     PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
     int type, id;
-    bool known = device && PyArg_ParseTuple(device, "ii;__dlpack_device__() is (type, id)", &type, &id);
+    bool known = device && read_pair(device, "__dlpack_device__() is (type, id)", &type, &id);
     Py_XDECREF(device);
     if (!known)
         return false;

@@ -98,3 +98,13 @@ PyObject *raise_sentence(module_state *state, att_status status, const char *for
     Py_XDECREF(sentence);
     return NULL;
 }
+
+PyObject *call_result(module_state *state, att_status status, PyObject *result)
+{
+    if (status != ATT_OK && !PyErr_Occurred())
+        raise_status(state, status);
+    if (!PyErr_Occurred())
+        return result;
+    Py_XDECREF(result);
+    return NULL;
+}

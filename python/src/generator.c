@@ -1,14 +1,14 @@
 /* attend._attend.Generator: a language model with its tokenizer and chat template; Session: texts that it generates
  * side by side. attend/generator.py makes the interface of both. */
-#include <stdio.h>
-
 #include "attend_language.h"
 #include "model.h"
+#include "texts.h"
 
 typedef struct generator {
     PyObject_HEAD att_text_generator *g;
-    att_chat_template *chat; /* or NULL: the model has none */
-    char end[64];            /* the token that ends a message, or "" */
+    att_chat_template *chat; /* or NULL */
+    att_status chat_status;  /* if chat is NULL: why, */
+    PyObject *no_chat;       /* and its sentence */
 } generator;
 
 typedef struct session {
@@ -21,48 +21,55 @@ static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_
 
 /* ---- the model */
 
+/* Opens the model's chat template. If attend does not know it, or there is none, chat_ids states why. */
+static bool open_chat(generator *self, module_state *state, const char *folder)
+{
+    self->chat_status = att_chat_template_open(state->ctx, folder, NULL, NULL, &self->chat);
+    if (self->chat_status == ATT_OK)
+        return true;
+    const char *said = att_error(state->ctx);
+    self->no_chat = PyUnicode_DecodeUTF8(said, (Py_ssize_t)strlen(said), "replace");
+    return self->no_chat != NULL;
+}
+
 static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "dtype", NULL};
-    PyObject *path, *dtype = Py_None;
-    att_model_path folder;
-    att_model_options options;
     module_state *state = PyType_GetModuleState(type);
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$O:Generator", names, &path, &dtype))
-        return NULL;
-    if (!model_path(state, path, &folder) || !model_options_read(state, dtype, &options))
+    model_arguments a;
+    if (!model_arguments_read(state, args, keywords, &a))
         return NULL;
     generator *self = PyObject_New(generator, type);
     if (!self)
         return NULL;
-    self->g = NULL, self->chat = NULL, self->end[0] = 0;
-    progress p = {.function = NULL};
-    options.progress = progress_call, options.user = &p;
+    self->g = NULL, self->chat = NULL, self->no_chat = NULL;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_text_generator_open(state->ctx, folder.text, &options, &self->g);
-    if (status == ATT_OK && att_chat_template_open(state->ctx, folder.text, NULL, NULL, &self->chat) == ATT_OK &&
-        att_chat_template_end(self->chat))
-        snprintf(self->end, sizeof self->end, "%s", att_chat_template_end(self->chat));
-    Py_END_ALLOW_THREADS return progress_result(state, status, (PyObject *)self);
+    Py_BEGIN_ALLOW_THREADS
+    status = att_text_generator_open(state->ctx, a.path.text, &a.options, &self->g);
+    Py_END_ALLOW_THREADS
+    PyObject *opened = call_result(state, status, (PyObject *)self);
+    if (opened && !open_chat(self, state, a.path.text))
+        Py_CLEAR(opened);
+    return opened;
 }
 
 static void generator_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    att_chat_template_free(((generator *)self)->chat);
-    att_text_generator_free(((generator *)self)->g);
+    generator *g = (generator *)self;
+    att_chat_template_free(g->chat);
+    att_text_generator_free(g->g);
+    Py_XDECREF(g->no_chat);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
-static PyObject *ids_list(const att_tokens *tokens)
+/* The list of ids that a call has made, or its exception */
+static PyObject *tokens_list(module_state *state, att_status status, att_tokens *tokens)
 {
-    PyObject *list = PyList_New((Py_ssize_t)tokens->count);
-    for (int64_t i = 0; list && i < tokens->count; i++) {
-        PyObject *id = PyLong_FromLong(tokens->ids[i]);
-        if (!id || PyList_SetItem(list, (Py_ssize_t)i, id))
-            Py_CLEAR(list);
-    }
+    if (status != ATT_OK)
+        return raise_status(state, status);
+    PyObject *list = ids_list(tokens->ids, tokens->count);
+    att_tokens_free(state->ctx, tokens);
     return list;
 }
 
@@ -71,17 +78,37 @@ static PyObject *tokenize(PyObject *self, PyObject *args)
 {
     const char *text;
     Py_ssize_t bytes;
-    module_state *state = state_of(self);
     if (!PyArg_ParseTuple(args, "s#:tokenize", &text, &bytes))
         return NULL;
+    const att_tokenizer *tokenizer = att_text_generator_tokenizer(((generator *)self)->g);
     att_tokens tokens;
-    att_status status =
-        att_tokenize(att_text_generator_tokenizer(((generator *)self)->g), text, (size_t)bytes, NULL, &tokens);
-    if (status != ATT_OK)
-        return raise_status(state, status);
-    PyObject *list = ids_list(&tokens);
-    att_tokens_free(state->ctx, &tokens);
-    return list;
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = att_tokenize(tokenizer, text, (size_t)bytes, NULL, &tokens);
+    Py_END_ALLOW_THREADS
+    return tokens_list(state_of(self), status, &tokens);
+}
+
+/* Reads messages [(role, text)] of a tuple, which holds their characters. NULL with an exception */
+static att_chat_message *messages_read(PyObject *tuple)
+{
+    Py_ssize_t n = PyTuple_Size(tuple);
+    att_chat_message *m = PyMem_Calloc((size_t)n + 1, sizeof *m);
+    if (!m)
+        return (att_chat_message *)PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PyTuple_GetItem(tuple, i);
+        Py_ssize_t bytes = 0;
+        if (!PyTuple_Check(item))
+            PyErr_SetString(PyExc_TypeError, "messages are tuples (role, text)");
+        else if (PyArg_ParseTuple(item, "ss#;messages are tuples (role, text)", &m[i].role, &m[i].text, &bytes))
+            m[i].size = sizeof *m, m[i].bytes = (size_t)bytes;
+        if (PyErr_Occurred()) {
+            PyMem_Free(m);
+            return NULL;
+        }
+    }
+    return m;
 }
 
 /* messages: [(role, text)] -> ids that end where the answer begins */
@@ -90,38 +117,30 @@ static PyObject *chat_ids(PyObject *self, PyObject *messages)
     module_state *state = state_of(self);
     const generator *g = (generator *)self;
     if (!g->chat)
-        return raise_sentence(state, ATT_ERR_UNSUPPORTED, "the model has no chat template that attend knows");
-    PyObject *tuple = PySequence_Tuple(messages), *list = NULL;
-    if (!tuple)
+        return raise_sentence(state, g->chat_status, "%U", g->no_chat);
+    PyObject *tuple = PySequence_Tuple(messages);
+    att_chat_message *m = tuple ? messages_read(tuple) : NULL;
+    if (!m) {
+        Py_XDECREF(tuple);
         return NULL;
-    Py_ssize_t n = PyTuple_Size(tuple);
-    att_chat_message *m = PyMem_Calloc((size_t)n + 1, sizeof *m);
-    if (!m)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; m && i < n && !PyErr_Occurred(); i++) {
-        Py_ssize_t bytes = 0;
-        m[i].size = sizeof *m;
-        if (PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "ss#;messages are (role, text)", &m[i].role, &m[i].text,
-                             &bytes))
-            m[i].bytes = (size_t)bytes;
     }
-    if (m && !PyErr_Occurred()) {
-        att_tokens tokens;
-        att_status status = att_chat_tokenize(g->chat, att_text_generator_tokenizer(g->g), m, n,
-                                              ATT_OPTIONS(att_chat_options, .reply = true), &tokens);
-        list = status == ATT_OK ? ids_list(&tokens) : raise_status(state, status);
-        if (status == ATT_OK)
-            att_tokens_free(state->ctx, &tokens);
-    }
+    int64_t n = PyTuple_Size(tuple);
+    att_tokens tokens;
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = att_chat_tokenize(g->chat, att_text_generator_tokenizer(g->g), m, n,
+                               ATT_OPTIONS(att_chat_options, .reply = true), &tokens);
+    Py_END_ALLOW_THREADS
     PyMem_Free(m);
     Py_DECREF(tuple);
-    return list;
+    return tokens_list(state, status, &tokens);
 }
 
 static PyObject *get_chat_end(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(((generator *)self)->end);
+    const char *end = att_chat_template_end(((generator *)self)->chat);
+    return PyUnicode_FromString(end ? end : "");
 }
 
 static PyGetSetDef generator_properties[] = {
@@ -160,13 +179,10 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     session *self = PyObject_New(session, type);
     if (!self)
         return NULL;
-    self->generator = Py_NewRef(of), self->pieces = NULL;
+    self->generator = Py_NewRef(of), self->pieces = NULL, self->s = NULL;
     att_status status = att_generation_new(
         ((generator *)of)->g, ATT_OPTIONS(att_generation_options, .max_sequences = max_sequences), &self->s);
-    if (status == ATT_OK)
-        return (PyObject *)self;
-    Py_DECREF((PyObject *)self);
-    return raise_status(state, status);
+    return call_result(state, status, (PyObject *)self);
 }
 
 static void session_dealloc(PyObject *self)
@@ -193,44 +209,61 @@ static bool add_piece(void *user, const att_generated_token *token)
     return added;
 }
 
-/* Texts of a sequence; false with an exception. The bytes that hold them are in `owner`, a new list. */
-static bool stop_texts(PyObject *stop, const char ***out, int64_t *n, PyObject **owner)
+/* During a step, which has released the GIL, another thread may not use the session. */
+static bool is_idle(const session *s)
 {
-    PyObject *tuple = PySequence_Tuple(stop);
-    *owner = NULL;
-    if (!tuple)
-        return false;
-    *n = PyTuple_Size(tuple);
-    *out = PyMem_Calloc((size_t)*n + 1, sizeof **out);
-    if (!*out)
-        PyErr_NoMemory();
-    for (int64_t i = 0; *out && i < *n && !PyErr_Occurred(); i++) {
-        PyObject *text = PyTuple_GetItem(tuple, (Py_ssize_t)i);
-        Py_ssize_t bytes;
-        (*out)[i] = PyUnicode_AsUTF8AndSize(text, &bytes);
-        if ((*out)[i] && strlen((*out)[i]) != (size_t)bytes)
-            PyErr_SetString(PyExc_ValueError, "stop: a zero byte");
-    }
-    *owner = tuple;
-    return *out && !PyErr_Occurred();
+    if (s->pieces)
+        PyErr_SetString(PyExc_RuntimeError, "another thread is in a step of this session");
+    return !s->pieces;
 }
 
-/* The folder's settings where the call has none. temperature None and top_k None: of the folder */
-static bool read_sampling(const generator *g, PyObject *const given[4], att_sampling *out)
+/* Reads texts that end in a zero byte, as all str do. false with an exception */
+static bool stop_read(module_state *state, PyObject *stop, texts *out)
+{
+    if (!texts_read(state, stop, "stop", false, out))
+        return false;
+    if (out->arrow)
+        return raise_sentence(state, ATT_ERR_DTYPE, "stop: a str or a sequence of str is needed");
+    for (int64_t i = 0; i < out->n; i++)
+        if (strlen(out->text[i]) != out->bytes[i])
+            return raise_sentence(state, ATT_ERR_ARGUMENT, "stop[%lld]: has a zero byte", (long long)i);
+    return true;
+}
+
+/* What a call gives instead of the folder's settings, or None */
+typedef struct sampling_arguments {
+    PyObject *temperature, *top_k, *top_p, *repetition_penalty;
+} sampling_arguments;
+
+static bool read_float(PyObject *given, float *out)
+{
+    if (given == Py_None)
+        return true;
+    *out = (float)PyFloat_AsDouble(given);
+    return !PyErr_Occurred();
+}
+
+static bool read_sampling(module_state *state, const generator *g, const sampling_arguments *a, att_sampling *out)
 {
     *out = (att_sampling){.size = sizeof *out};
-    if (att_text_generator_sampling(g->g, out) != ATT_OK)
+    att_status status = att_text_generator_sampling(g->g, out);
+    if (status != ATT_OK)
+        return raise_status(state, status);
+    if (a->top_k != Py_None)
+        out->top_k = PyLong_AsLongLong(a->top_k);
+    if (PyErr_Occurred() || !read_float(a->temperature, &out->temperature) || !read_float(a->top_p, &out->top_p) ||
+        !read_float(a->repetition_penalty, &out->repetition_penalty))
         return false;
-    if (given[0] != Py_None) {
-        out->temperature = (float)PyFloat_AsDouble(given[0]);
+    if (a->temperature != Py_None)
         out->sample = out->temperature > 0;
-    }
-    if (given[1] != Py_None)
-        out->top_k = PyLong_AsLongLong(given[1]);
-    if (given[2] != Py_None)
-        out->top_p = (float)PyFloat_AsDouble(given[2]);
-    if (given[3] != Py_None)
-        out->repetition_penalty = (float)PyFloat_AsDouble(given[3]);
+    return true;
+}
+
+/* An integer of 64 bits: a converter of PyArg_Parse, whose own do not check the range */
+static int read_seed(PyObject *object, void *out)
+{
+    unsigned long long seed = PyLong_AsUnsignedLongLong(object);
+    *(uint64_t *)out = seed;
     return !PyErr_Occurred();
 }
 
@@ -241,41 +274,29 @@ static PyObject *session_add(PyObject *self, PyObject *args, PyObject *keywords)
                             "seed", "stop",           "lookup",      NULL};
     module_state *state = state_of(self);
     session *s = (session *)self;
-    PyObject *given, *stop = NULL, *sampling_given[4] = {Py_None, Py_None, Py_None, Py_None}, *owner = NULL;
+    PyObject *prompt, *stop = Py_None, *number = NULL;
+    sampling_arguments given = {Py_None, Py_None, Py_None, Py_None};
     att_generate_options options = {.size = sizeof options, .token = add_piece, .user = s};
-    unsigned long long seed = 0;
-    long long max_tokens = 0, lookup = 0, number = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$LOOOOKOL:add", names, &given, &max_tokens, &sampling_given[0],
-                                     &sampling_given[1], &sampling_given[2], &sampling_given[3], &seed, &stop, &lookup))
+    long long max_tokens = 0, lookup = 0;
+    if (!is_idle(s) ||
+        !PyArg_ParseTupleAndKeywords(args, keywords, "O|$LOOOOO&OL:add", names, &prompt, &max_tokens,
+                                     &given.temperature, &given.top_k, &given.top_p, &given.repetition_penalty,
+                                     read_seed, &options.seed, &stop, &lookup))
         return NULL;
-    PyObject *tuple = PySequence_Tuple(given);
-    if (!tuple)
-        return NULL;
-    Py_ssize_t n = PyTuple_Size(tuple);
-    int32_t *ids = PyMem_Calloc((size_t)n + 1, sizeof *ids);
-    if (!ids)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; ids && i < n && !PyErr_Occurred(); i++) {
-        long long id = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
-        ids[i] = id < 0 || id > INT32_MAX ? -1 : (int32_t)id; /* the library refuses it */
-    }
+    token_ids ids = {.id = NULL};
+    texts stops = {.n = 0};
     att_sampling sampling;
-    const char **texts = NULL;
-    if (ids && !PyErr_Occurred() && read_sampling((generator *)s->generator, sampling_given, &sampling) &&
-        (!stop || stop_texts(stop, &texts, &options.n_stop, &owner))) {
-        options.max_tokens = max_tokens, options.seed = seed, options.lookup = lookup, options.stop = texts;
-        options.sampling = &sampling;
+    if (ids_read(state, prompt, "ids", &ids) && (stop == Py_None || stop_read(state, stop, &stops)) &&
+        read_sampling(state, (generator *)s->generator, &given, &sampling)) {
+        options.max_tokens = max_tokens, options.lookup = lookup, options.sampling = &sampling;
+        options.stop = stops.text, options.n_stop = stops.n;
         int64_t added;
-        att_status status = att_generation_add(s->s, ids, n, &options, &added);
-        if (status != ATT_OK)
-            raise_status(state, status);
-        number = added;
+        att_status status = att_generation_add(s->s, ids.id, ids.n, &options, &added);
+        number = status == ATT_OK ? PyLong_FromLongLong(added) : raise_status(state, status);
     }
-    PyMem_Free(ids);
-    PyMem_Free(texts);
-    Py_XDECREF(owner);
-    Py_DECREF(tuple);
-    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(number);
+    PyMem_Free(ids.id);
+    texts_release(&stops);
+    return number;
 }
 
 /* step() -> [(number, text, last)]: what one pass has added to all texts */
@@ -283,19 +304,19 @@ static PyObject *session_step(PyObject *self, PyObject *unused)
 {
     (void)unused;
     session *s = (session *)self;
-    if (s->pieces) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is in a step of this session");
+    if (!is_idle(s))
         return NULL;
-    }
     s->pieces = PyList_New(0);
     if (!s->pieces)
         return NULL;
     int64_t active;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_generation_step(s->s, &active);
-    Py_END_ALLOW_THREADS PyObject *pieces = s->pieces;
+    Py_BEGIN_ALLOW_THREADS
+    status = att_generation_step(s->s, &active);
+    Py_END_ALLOW_THREADS
+    PyObject *pieces = s->pieces;
     s->pieces = NULL;
-    return progress_result(state_of(self), status, pieces);
+    return call_result(state_of(self), status, pieces);
 }
 
 /* finish(number) -> (text, ids, why it ended) */
@@ -307,7 +328,7 @@ static PyObject *session_finish(PyObject *self, PyObject *args)
         [ATT_GENERATION_CALLBACK] = "callback", [ATT_GENERATION_CANCELLED] = "cancelled"};
     long long number;
     module_state *state = state_of(self);
-    if (!PyArg_ParseTuple(args, "L:finish", &number))
+    if (!is_idle((session *)self) || !PyArg_ParseTuple(args, "L:finish", &number))
         return NULL;
     att_generated out;
     att_status status = att_generation_finish(((session *)self)->s, number, &out);
@@ -315,7 +336,7 @@ static PyObject *session_finish(PyObject *self, PyObject *args)
         return raise_status(state, status);
     PyObject *result =
         Py_BuildValue("(NNs)", PyUnicode_DecodeUTF8(out.text.text, (Py_ssize_t)out.text.bytes, "replace"),
-                      ids_list(&out.tokens), ends[out.end]);
+                      ids_list(out.tokens.ids, out.tokens.count), ends[out.end]);
     att_generated_free(state->ctx, &out);
     return result;
 }

@@ -1,4 +1,4 @@
-/* Names and options of models. */
+/* Names and options of models, and ids of tokens. */
 #include "model.h"
 
 bool model_path(module_state *state, PyObject *name, att_model_path *out)
@@ -11,17 +11,16 @@ bool model_path(module_state *state, PyObject *name, att_model_path *out)
     return status == ATT_OK || (status == ATT_ERR_IO ? raise_not_found(state) : raise_status(state, status));
 }
 
-bool model_options_read(module_state *state, PyObject *dtype, att_model_options *out)
+static bool read_weights(module_state *state, PyObject *dtype, att_weight_type *out)
 {
     static const char *const names[] = {
         [ATT_WEIGHT_TYPE_STORED] = "stored", [ATT_WEIGHT_TYPE_F32] = "float32", [ATT_WEIGHT_TYPE_F16] = "float16",
         [ATT_WEIGHT_TYPE_BF16] = "bfloat16", [ATT_WEIGHT_TYPE_INT8] = "int8",   [ATT_WEIGHT_TYPE_INT4] = "int4"};
-    *out = (att_model_options){.size = sizeof *out};
     if (dtype == Py_None)
         return true;
     for (int i = 0; i <= ATT_WEIGHT_TYPE_INT4; i++)
         if (PyUnicode_Check(dtype) && PyUnicode_CompareWithASCIIString(dtype, names[i]) == 0) {
-            out->weights = (att_weight_type)i;
+            *out = (att_weight_type)i;
             return true;
         }
     return raise_sentence(state, ATT_ERR_ARGUMENT,
@@ -38,4 +37,56 @@ PyObject *model_identify(PyObject *module, PyObject *name)
     att_status status = att_model_identify(state->ctx, path.text, &id);
     return status == ATT_OK ? Py_BuildValue("(sss)", att_subject_name(id.subject), id.type, id.architecture)
                             : raise_status(state, status);
+}
+
+bool model_arguments_read(module_state *state, PyObject *args, PyObject *keywords, model_arguments *out)
+{
+    static char *names[] = {"path", "dtype", NULL};
+    PyObject *path, *dtype = Py_None;
+    out->progress = (progress){.function = NULL};
+    out->options = (att_model_options){.size = sizeof out->options, .progress = progress_call, .user = &out->progress};
+    return PyArg_ParseTupleAndKeywords(args, keywords, "O|$O", names, &path, &dtype) &&
+           model_path(state, path, &out->path) && read_weights(state, dtype, &out->options.weights);
+}
+
+/* ---- ids of tokens */
+
+static bool read_id(module_state *state, PyObject *object, const char *name, int64_t at, int32_t *out)
+{
+    long long id = PyLong_AsLongLong(object);
+    if (id == -1 && PyErr_Occurred())
+        return false;
+    *out = (int32_t)id;
+    return (id >= 0 && id <= INT32_MAX) ||
+           raise_sentence(state, ATT_ERR_ARGUMENT, "%s[%lld]: %lld is not in the vocabulary", name, (long long)at, id);
+}
+
+bool ids_read(module_state *state, PyObject *object, const char *name, token_ids *out)
+{
+    *out = (token_ids){.id = NULL};
+    PyObject *tuple = PySequence_Tuple(object);
+    if (!tuple)
+        return false;
+    int64_t n = PyTuple_Size(tuple);
+    int32_t *id = PyMem_Calloc((size_t)n + 1, sizeof *id);
+    bool read = id || PyErr_NoMemory();
+    for (int64_t i = 0; read && i < n; i++)
+        read = read_id(state, PyTuple_GetItem(tuple, (Py_ssize_t)i), name, i, &id[i]);
+    Py_DECREF(tuple);
+    if (read)
+        *out = (token_ids){id, n};
+    else
+        PyMem_Free(id);
+    return read;
+}
+
+PyObject *ids_list(const int32_t *ids, int64_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; list && i < n; i++) {
+        PyObject *id = PyLong_FromLong(ids[i]);
+        if (!id || PyList_SetItem(list, (Py_ssize_t)i, id))
+            Py_CLEAR(list);
+    }
+    return list;
 }

@@ -7,8 +7,24 @@
 
 /* Finds a model: str or os.PathLike -> the path of its folder. false with an exception */
 bool model_path(module_state *state, PyObject *name, att_model_path *out);
+
+/* The arguments of a constructor: (path, *, dtype=None). options.user is the progress, so a struct is not copied. */
+typedef struct model_arguments {
+    att_model_path path;
+    att_model_options options;
+    progress progress;
+} model_arguments;
 /* dtype: None or the name of a type of weights, "int8". false with an exception */
-bool model_options_read(module_state *state, PyObject *dtype, att_model_options *out);
+bool model_arguments_read(module_state *state, PyObject *args, PyObject *keywords, model_arguments *out);
+
+/* Ids of tokens from an argument */
+typedef struct token_ids {
+    int32_t *id; /* [n], freed by PyMem_Free */
+    int64_t n;
+} token_ids;
+/* Reads a sequence of integers. false with an exception, and out->id is NULL */
+bool ids_read(module_state *state, PyObject *object, const char *name, token_ids *out);
+PyObject *ids_list(const int32_t *ids, int64_t n);
 
 /* identify(path): (what a model of its kind is called, "model_type", architecture) */
 PyObject *model_identify(PyObject *module, PyObject *name);

@@ -45,7 +45,8 @@ static PyMethodDef functions[] = {
     {"find_model", find_model, METH_O,
      "find_model(name, /)\n--\n\nThe path of a model: of a folder, or of a name in the models folder."},
     {"similarity", similarity, METH_VARARGS,
-     "similarity(a, b, name='cosine', /)\n--\n\nOf each row of a [n, dim] with each of b [m, dim]: [n, m]."},
+     "similarity(a, b, name='cosine', pairwise=False, /)\n--\n\nOf each row of a [n, dim] with each of b [m, dim]: "
+     "[n, m]; or, pairwise, with the row of the same number: [n]."},
     {"ranges", vectors_ranges, METH_O,
      "ranges(embeddings, /)\n--\n\nOf each dimension the lowest and the highest number."},
     {"quantize", vectors_quantize, METH_VARARGS,

@@ -41,6 +41,9 @@ PyObject *raise_status(module_state *state, att_status status);
 PyObject *raise_not_found(module_state *state);
 /* Raises the exception of a status with a sentence in PyErr_Format's format */
 PyObject *raise_sentence(module_state *state, att_status status, const char *format, ...);
+/* Returns the result of a call of the library, of which it takes the reference; or, if the call failed or a callback
+ * has raised, NULL with that exception. result NULL: an exception is set, or the call failed */
+PyObject *call_result(module_state *state, att_status status, PyObject *result);
 
 /* ---- arrays (array.c, dlpack.c, tensor.c) */
 
@@ -91,7 +94,11 @@ typedef enum tensor_use { TENSOR_READ, TENSOR_WRITE } tensor_use;
  * exception set */
 bool tensor_read(module_state *state, PyObject *object, const char *name, tensor_use use, tensor_argument *out);
 bool tensor_from_dlpack(module_state *state, PyObject *object, const char *name, tensor_use use, tensor_argument *out);
+/* Reads embeddings: float32 [n, dim], with any strides; a vector is one row. false with an exception */
+bool tensor_read_rows(module_state *state, PyObject *object, const char *name, tensor_argument *out);
 void tensor_release(tensor_argument *a);
+/* Raises an exception if elements do not begin at multiples of their size, as in a part of a packed record */
+bool tensor_is_aligned(module_state *state, const char *name, const att_tensor *t);
 
 /* ---- long calls (interrupt.c, progress.c) */
 
@@ -114,10 +121,8 @@ typedef struct progress {
 } progress;
 /* An att_progress_fn whose user is a progress */
 bool progress_call(void *user, double share);
-/* The result of a call that had progress_call, or NULL with the exception that ended it */
-PyObject *progress_result(module_state *state, att_status status, PyObject *result);
 
-/* similarity(a, b, name): [n, m] (similarity.c) */
+/* similarity(a, b, name, pairwise): [n, m] or [n] (similarity.c) */
 PyObject *similarity(PyObject *module, PyObject *args);
 
 /* ---- embeddings in fewer bits (vectors.c) */
@@ -125,6 +130,7 @@ PyObject *similarity(PyObject *module, PyObject *args);
 PyObject *vectors_ranges(PyObject *module, PyObject *embeddings);
 PyObject *vectors_quantize(PyObject *module, PyObject *args);
 PyObject *vectors_search(PyObject *module, PyObject *args);
+
 
 /* A view of a tensor of a .safetensors file (safetensors.c) */
 extern PyType_Spec safetensors_spec;

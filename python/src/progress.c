@@ -14,13 +14,3 @@ bool progress_call(void *user, double share)
     PyGILState_Release(gil);
     return go_on;
 }
-
-PyObject *progress_result(module_state *state, att_status status, PyObject *result)
-{
-    if (status == ATT_OK && result)
-        return result;
-    Py_XDECREF(result);
-    if (PyErr_Occurred())
-        return NULL; /* KeyboardInterrupt, or what the function raised */
-    return status == ATT_OK ? NULL : raise_status(state, status);
-}

@@ -19,12 +19,11 @@ static PyObject *safetensors_new(PyTypeObject *type, PyObject *args, PyObject *k
     if (self) {
         const char *text = PyBytes_AsString(path);
         att_status status;
-        Py_BEGIN_ALLOW_THREADS status = att_safetensors_open(state->ctx, text, &self->f);
-        Py_END_ALLOW_THREADS if (status != ATT_OK)
-        {
-            Py_DECREF((PyObject *)self);
-            self = (safetensors *)raise_status(state, status);
-        }
+        self->f = NULL;
+        Py_BEGIN_ALLOW_THREADS
+        status = att_safetensors_open(state->ctx, text, &self->f);
+        Py_END_ALLOW_THREADS
+        self = (safetensors *)call_result(state, status, (PyObject *)self);
     }
     Py_DECREF(path);
     return (PyObject *)self;

@@ -15,26 +15,21 @@ static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_
 
 static PyObject *sentence_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "dtype", NULL};
-    PyObject *path, *dtype = Py_None;
-    att_model_path folder;
-    att_model_options options;
     module_state *state = PyType_GetModuleState(type);
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$O:Sentence", names, &path, &dtype))
-        return NULL;
-    if (!model_path(state, path, &folder) || !model_options_read(state, dtype, &options))
+    model_arguments a;
+    if (!model_arguments_read(state, args, keywords, &a))
         return NULL;
     sentence *self = PyObject_New(sentence, type);
     if (!self)
         return NULL;
-    progress p = {.function = NULL};
-    options.progress = progress_call, options.user = &p;
+    self->m = NULL, self->info = (att_sentence_info){.size = sizeof self->info};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_sentence_open(state->ctx, folder.text, &options, &self->m);
-    Py_END_ALLOW_THREADS self->info = (att_sentence_info){.size = sizeof self->info};
+    Py_BEGIN_ALLOW_THREADS
+    status = att_sentence_open(state->ctx, a.path.text, &a.options, &self->m);
+    Py_END_ALLOW_THREADS
     if (status == ATT_OK)
         status = att_sentence_describe(self->m, &self->info);
-    return progress_result(state, status, (PyObject *)self);
+    return call_result(state, status, (PyObject *)self);
 }
 
 static void sentence_dealloc(PyObject *self)
@@ -114,13 +109,15 @@ static PyObject *embed(sentence *self, module_state *state, const encode_argumen
                                        .prompt_name = a->prompt_name,
                                        .dims = a->dims};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_sentence_embed(self->m, t->n, t->text, t->bytes, &options, rows);
+    Py_BEGIN_ALLOW_THREADS
+    status = att_sentence_embed(self->m, t->n, t->text, t->bytes, &options, rows);
     if (status == ATT_OK && a->normalize && !self->info.normalized)
         normalize(rows, t->n, dim);
     if (status == ATT_OK)
         zero_nulls(t, rows, dim);
-    Py_END_ALLOW_THREADS tensor_release(&written);
-    return progress_result(state, status, made ? (PyObject *)made : Py_NewRef(a->out));
+    Py_END_ALLOW_THREADS
+    tensor_release(&written);
+    return call_result(state, status, made ? (PyObject *)made : Py_NewRef(a->out));
 }
 
 /* encode(texts, *, prompt=None, prompt_name=None, dims=0, normalize=False, nulls_zero=False, out=None, progress=None)
@@ -142,39 +139,46 @@ static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
     return result;
 }
 
+/* Of each text an array [tokens, dim], copied from e */
+static PyObject *vectors_of_tokens(module_state *state, const att_token_embeddings *e, int64_t n, int64_t dim)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; list && i < n; i++) {
+        int64_t rows = e->offsets[i + 1] - e->offsets[i];
+        array *one = array_new(state, ATT_F32, 2, (int64_t[]){rows, dim});
+        if (one && rows > 0)
+            memcpy(one->t.data, e->vectors + e->offsets[i] * dim, sizeof(float) * (size_t)(rows * dim));
+        if (!one || PyList_SetItem(list, (Py_ssize_t)i, (PyObject *)one))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* encode_tokens(texts, *, prompt, prompt_name): of each text [tokens, token_dim] */
 static PyObject *encode_tokens(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"texts", "prompt", "prompt_name", NULL};
-    encode_arguments a = {.out = Py_None};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$zz:encode_tokens", names, &a.texts, &a.prompt, &a.prompt_name))
+    PyObject *given;
+    progress p = {.function = NULL};
+    att_embed_options options = {.size = sizeof options, .progress = progress_call, .user = &p};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$zz:encode_tokens", names, &given, &options.prompt,
+                                     &options.prompt_name))
         return NULL;
     module_state *state = state_of(self);
-    sentence *s = (sentence *)self;
+    const sentence *s = (sentence *)self;
     texts t;
     PyObject *list = NULL;
-    if (texts_read(state, a.texts, "inputs", false, &t)) {
-        progress p = {.function = NULL};
-        const att_embed_options options = {.size = sizeof options,
-                                           .progress = progress_call,
-                                           .user = &p,
-                                           .prompt = a.prompt,
-                                           .prompt_name = a.prompt_name};
+    if (texts_read(state, given, "inputs", false, &t)) {
         att_token_embeddings e;
         att_status status;
-        Py_BEGIN_ALLOW_THREADS status = att_sentence_embed_tokens(s->m, t.n, t.text, t.bytes, &options, &e);
-        Py_END_ALLOW_THREADS list =
-            progress_result(state, status, status == ATT_OK ? PyList_New((Py_ssize_t)t.n) : NULL);
-        for (int64_t i = 0; list && i < t.n; i++) {
-            int64_t rows = e.offsets[i + 1] - e.offsets[i], dim = s->info.token_dim;
-            array *one = array_new(state, ATT_F32, 2, (int64_t[]){rows, dim});
-            if (one)
-                memcpy(one->t.data, e.vectors + e.offsets[i] * dim, sizeof(float) * (size_t)(rows * dim));
-            if (!one || PyList_SetItem(list, (Py_ssize_t)i, (PyObject *)one))
-                Py_CLEAR(list);
-        }
-        if (status == ATT_OK)
+        Py_BEGIN_ALLOW_THREADS
+        status = att_sentence_embed_tokens(s->m, t.n, t.text, t.bytes, &options, &e);
+        Py_END_ALLOW_THREADS
+        if (status == ATT_OK) {
+            list = vectors_of_tokens(state, &e, t.n, s->info.token_dim);
             att_token_embeddings_free(state->ctx, &e);
+        }
+        list = call_result(state, status, list);
     }
     texts_release(&t);
     return list;
@@ -207,10 +211,7 @@ static PyObject *weights_of(sentence *self, module_state *state, const att_trace
                               (long long)self->info.layers);
     array *out = array_new(state, ATT_F32, 2, (int64_t[]){n, n});
     att_status status = out ? att_trace_weights(t, at, head, 0, n, out->t.data) : ATT_OK;
-    if (status != ATT_OK) {
-        Py_DECREF((PyObject *)out);
-        return raise_status(state, status);
-    }
+    out = (array *)call_result(state, status, (PyObject *)out);
     const int32_t *ids = info.source ? info.source_ids : info.target_ids;
     return out ? Py_BuildValue("(NN)", out, tokens_of(att_sentence_tokenizer(self->m), ids, n)) : NULL;
 }
@@ -228,8 +229,11 @@ static PyObject *attention(PyObject *self, PyObject *args, PyObject *keywords)
     sentence *s = (sentence *)self;
     att_trace *t;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_sentence_trace(s->m, text, (size_t)bytes, prompt, NULL, &t);
-    Py_END_ALLOW_THREADS if (status != ATT_OK) return raise_status(state, status);
+    Py_BEGIN_ALLOW_THREADS
+    status = att_sentence_trace(s->m, text, (size_t)bytes, prompt, NULL, &t);
+    Py_END_ALLOW_THREADS
+    if (status != ATT_OK)
+        return raise_status(state, status);
     PyObject *result = weights_of(s, state, t, layer, head);
     att_trace_free(t);
     return result;

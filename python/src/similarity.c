@@ -15,30 +15,33 @@ static float at(const att_tensor *t, int64_t row, int64_t column)
     return ((const float *)t->data)[row * t->stride[0] + column * t->stride[1]];
 }
 
-static att_status euclidean(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
+/* out[i, j] = -whole(sum over d of part(a[i, d] - b[j, d])), in double */
+static att_status distances(const att_tensor *a, const att_tensor *b, const att_tensor *out, double (*part)(double),
+                            double (*whole)(double))
 {
-    (void)ctx;
     for (int64_t i = 0; i < a->dim[0]; i++)
         for (int64_t j = 0; j < b->dim[0]; j++) {
             double sum = 0;
             for (int64_t d = 0; d < a->dim[1]; d++)
-                sum += pow((double)at(a, i, d) - at(b, j, d), 2);
-            ((float *)out->data)[i * b->dim[0] + j] = (float)-sqrt(sum);
+                sum += part((double)at(a, i, d) - at(b, j, d));
+            ((float *)out->data)[i * b->dim[0] + j] = (float)-whole(sum);
         }
     return ATT_OK;
+}
+
+static double square(double x) { return x * x; }
+static double identity(double x) { return x; }
+
+static att_status euclidean(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
+{
+    (void)ctx;
+    return distances(a, b, out, square, sqrt);
 }
 
 static att_status manhattan(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
     (void)ctx;
-    for (int64_t i = 0; i < a->dim[0]; i++)
-        for (int64_t j = 0; j < b->dim[0]; j++) {
-            double sum = 0;
-            for (int64_t d = 0; d < a->dim[1]; d++)
-                sum += fabs((double)at(a, i, d) - at(b, j, d));
-            ((float *)out->data)[i * b->dim[0] + j] = (float)-sum;
-        }
-    return ATT_OK;
+    return distances(a, b, out, fabs, identity);
 }
 
 static const struct {
@@ -56,46 +59,55 @@ static measure_fn find(module_state *state, const char *name)
     return NULL;
 }
 
-/* Rows [n, dim] of float32; a vector is one row. */
-static bool rows(module_state *state, PyObject *object, const char *name, tensor_argument *out)
+/* Measures each row of a against the row of b that has the same number: out [n] */
+static att_status measure_pairs(att_ctx *ctx, measure_fn measure, att_tensor a, att_tensor b, float *out)
 {
-    if (!tensor_read(state, object, name, TENSOR_READ, out))
-        return false;
-    att_tensor *t = &out->t;
-    if (t->rank == 1) {
-        t->dim[1] = t->dim[0], t->stride[1] = t->stride[0];
-        t->dim[0] = 1, t->stride[0] = 0, t->rank = 2;
+    int64_t n = a.dim[0];
+    att_status status = ATT_OK;
+    a.dim[0] = b.dim[0] = 1;
+    for (int64_t i = 0; i < n && status == ATT_OK; i++) {
+        att_tensor one;
+        status = att_wrap(&one, out + i, ATT_F32, ATT_DIMS(1, 1), NULL);
+        if (status == ATT_OK)
+            status = measure(ctx, &a, &b, &one);
+        a.data = (float *)a.data + a.stride[0], b.data = (float *)b.data + b.stride[0];
     }
-    if (t->rank == 2 && t->dtype == ATT_F32)
-        return true;
-    return raise_sentence(state, ATT_ERR_SHAPE, "%s: embeddings are float32, [n, dim] or [dim]", name);
+    return status;
+}
+
+/* [n, m], or pairwise [n] */
+static PyObject *compare(module_state *state, measure_fn measure, const att_tensor *a, const att_tensor *b,
+                         bool pairwise)
+{
+    if (a->dim[1] != b->dim[1])
+        return raise_sentence(state, ATT_ERR_SHAPE, "a has %lld numbers a row, b %lld", (long long)a->dim[1],
+                              (long long)b->dim[1]);
+    if (pairwise && a->dim[0] != b->dim[0])
+        return raise_sentence(state, ATT_ERR_SHAPE, "a has %lld rows, b %lld", (long long)a->dim[0],
+                              (long long)b->dim[0]);
+    array *out = array_new(state, ATT_F32, pairwise ? 1 : 2, (int64_t[]){a->dim[0], b->dim[0]});
+    if (!out)
+        return NULL;
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = pairwise ? measure_pairs(state->ctx, measure, *a, *b, out->t.data) : measure(state->ctx, a, b, &out->t);
+    Py_END_ALLOW_THREADS
+    return call_result(state, status, (PyObject *)out);
 }
 
 PyObject *similarity(PyObject *module, PyObject *args)
 {
     PyObject *first, *second, *result = NULL;
     const char *name = "cosine";
+    int pairwise = 0;
     module_state *state = PyModule_GetState(module);
     tensor_argument a = {.capsule = NULL}, b = {.capsule = NULL};
-    if (!PyArg_ParseTuple(args, "OO|s:similarity", &first, &second, &name))
+    if (!PyArg_ParseTuple(args, "OO|sp:similarity", &first, &second, &name, &pairwise))
         return NULL;
     measure_fn measure = find(state, name);
-    if (measure && rows(state, first, "a", &a) && rows(state, second, "b", &b)) {
-        array *out = NULL;
-        if (a.t.dim[1] != b.t.dim[1])
-            raise_sentence(state, ATT_ERR_SHAPE, "a has %lld numbers a row, b %lld", (long long)a.t.dim[1],
-                           (long long)b.t.dim[1]);
-        else
-            out = array_new(state, ATT_F32, 2, (int64_t[]){a.t.dim[0], b.t.dim[0]});
-        att_status status = ATT_OK;
-        if (out) {
-            Py_BEGIN_ALLOW_THREADS status = measure(state->ctx, &a.t, &b.t, &out->t);
-            Py_END_ALLOW_THREADS result = status == ATT_OK ? array_like(out, first) : raise_status(state, status);
-            if (status != ATT_OK)
-                Py_DECREF((PyObject *)out);
-        }
-    }
+    if (measure && tensor_read_rows(state, first, "a", &a) && tensor_read_rows(state, second, "b", &b))
+        result = compare(state, measure, &a.t, &b.t, pairwise);
     tensor_release(&a);
     tensor_release(&b);
-    return result;
+    return array_like((array *)result, first);
 }

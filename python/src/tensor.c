@@ -21,6 +21,15 @@ static bool dtype_of(const char *format, Py_ssize_t item, att_dtype *out)
     return false;
 }
 
+bool tensor_is_aligned(module_state *state, const char *name, const att_tensor *t)
+{
+    uintptr_t item = att_dtype_size(t->dtype);
+    return (uintptr_t)t->data % item == 0 ||
+           raise_sentence(state, ATT_ERR_ARGUMENT,
+                          "%s: its numbers of %d bytes do not begin at multiples of %d: a copy does", name, (int)item,
+                          (int)item);
+}
+
 static bool wrap(module_state *state, const Py_buffer *b, const char *name, att_tensor *out)
 {
     att_dtype dtype;
@@ -41,7 +50,9 @@ static bool wrap(module_state *state, const Py_buffer *b, const char *name, att_
         dim[i] = b->shape[i], stride[i] = b->strides[i] / b->itemsize;
     }
     att_status status = att_wrap(out, b->buf, dtype, b->ndim, dim, stride);
-    return status == ATT_OK || raise_status(state, status);
+    if (status != ATT_OK)
+        return raise_status(state, status);
+    return tensor_is_aligned(state, name, out);
 }
 
 bool tensor_read(module_state *state, PyObject *object, const char *name, tensor_use use, tensor_argument *out)
@@ -51,18 +62,17 @@ bool tensor_read(module_state *state, PyObject *object, const char *name, tensor
     if (PyObject_CheckBuffer(object)) {
         if (PyObject_GetBuffer(object, &out->buffer, flags) == 0)
             return wrap(state, &out->buffer, name, &out->t);
+        out->buffer.obj = NULL;
         PyObject *type, *value, *trace; /* why not, for the sentence: "... is read-only" */
         PyErr_Fetch(&type, &value, &trace);
-        if (!PyObject_HasAttrString(object, "__dlpack__") || use == TENSOR_WRITE) {
+        bool refused = use == TENSOR_WRITE || !PyObject_HasAttrString(object, "__dlpack__");
+        if (refused)
             raise_sentence(state, ATT_ERR_ARGUMENT, "%s: %S", name, value ? value : Py_None);
-            Py_XDECREF(type);
-            Py_XDECREF(value);
-            Py_XDECREF(trace);
-            return false;
-        }
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(trace);
+        if (refused)
+            return false;
     }
     if (PyObject_HasAttrString(object, "__dlpack__"))
         return tensor_from_dlpack(state, object, name, use, out);
@@ -72,6 +82,22 @@ bool tensor_read(module_state *state, PyObject *object, const char *name, tensor
                        type);
     Py_XDECREF(type);
     return false;
+}
+
+bool tensor_read_rows(module_state *state, PyObject *object, const char *name, tensor_argument *out)
+{
+    if (!tensor_read(state, object, name, TENSOR_READ, out))
+        return false;
+    att_tensor *t = &out->t;
+    if (t->rank == 1) {
+        t->dim[1] = t->dim[0], t->stride[1] = t->stride[0];
+        t->dim[0] = 1, t->stride[0] = t->dim[1], t->rank = 2;
+    }
+    if (t->dtype != ATT_F32)
+        return raise_sentence(state, ATT_ERR_DTYPE, "%s: is %s, embeddings are float32", name,
+                              att_dtype_name(t->dtype));
+    return t->rank == 2 || raise_sentence(state, ATT_ERR_SHAPE,
+                                          "%s: has %d dimensions, embeddings are [n, dim] or [dim]", name, t->rank);
 }
 
 void tensor_release(tensor_argument *a)

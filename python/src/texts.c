@@ -40,14 +40,30 @@ static bool from_tuple(module_state *state, PyObject *tuple, const char *name, b
             return false;
         }
         out->text[i] = PyUnicode_AsUTF8AndSize(item, &bytes);
-        if (!out->text[i]) { /* a lone surrogate */
+        if (!out->text[i] && PyErr_ExceptionMatches(PyExc_UnicodeError)) {
             PyErr_Clear();
             return raise_sentence(state, ATT_ERR_ARGUMENT, "%s[%zd]: is not valid Unicode: it has a lone surrogate",
                                   name, i);
         }
+        if (!out->text[i])
+            return false;
         out->bytes[i] = (size_t)bytes;
     }
     return true;
+}
+
+static PyObject *tuple_of(module_state *state, PyObject *object, const char *name)
+{
+    PyObject *items = PyObject_GetIter(object);
+    if (!items && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        raise_sentence(state, ATT_ERR_DTYPE,
+                       "%s: a str, a sequence of str or an Arrow array of strings is needed, not %R", name,
+                       (PyObject *)Py_TYPE(object));
+    }
+    PyObject *tuple = items ? PySequence_Tuple(items) : NULL;
+    Py_XDECREF(items);
+    return tuple;
 }
 
 bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls, texts *out)
@@ -59,16 +75,8 @@ bool texts_read(module_state *state, PyObject *object, const char *name, bool nu
         return texts_from_arrow(state, object, name, nulls, out);
     if (PyBytes_Check(object))
         return raise_sentence(state, ATT_ERR_DTYPE, "%s: a str is needed, not bytes: bytes.decode() makes one", name);
-    out->owner = out->single ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
-    if (out->owner)
-        return from_tuple(state, out->owner, name, nulls, out);
-    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyErr_Clear();
-        raise_sentence(state, ATT_ERR_DTYPE,
-                       "%s: a str, a sequence of str or an Arrow array of strings is needed, not %R", name,
-                       (PyObject *)Py_TYPE(object));
-    }
-    return false;
+    out->owner = out->single ? PyTuple_Pack(1, object) : tuple_of(state, object, name);
+    return out->owner && from_tuple(state, out->owner, name, nulls, out);
 }
 
 void texts_release(texts *t)

@@ -20,11 +20,12 @@ static PyObject *tokenizer_new(PyTypeObject *type, PyObject *args, PyObject *key
     tokenizer *self = PyObject_New(tokenizer, type);
     if (!self)
         return NULL;
+    self->t = NULL;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_tokenizer_open(state->ctx, folder.text, &self->t);
-    Py_END_ALLOW_THREADS if (status == ATT_OK) return (PyObject *)self;
-    Py_DECREF((PyObject *)self);
-    return raise_status(state, status);
+    Py_BEGIN_ALLOW_THREADS
+    status = att_tokenizer_open(state->ctx, folder.text, &self->t);
+    Py_END_ALLOW_THREADS
+    return call_result(state, status, (PyObject *)self);
 }
 
 static void tokenizer_dealloc(PyObject *self)
@@ -33,17 +34,6 @@ static void tokenizer_dealloc(PyObject *self)
     att_tokenizer_free(((tokenizer *)self)->t);
     PyObject_Free(self);
     Py_DECREF(type);
-}
-
-static PyObject *list_of_ids(const int32_t *ids, int64_t n)
-{
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (int64_t i = 0; list && i < n; i++) {
-        PyObject *id = PyLong_FromLong(ids[i]);
-        if (!id || PyList_SetItem(list, (Py_ssize_t)i, id))
-            Py_CLEAR(list);
-    }
-    return list;
 }
 
 /* Number of characters before byte `to` of a text, counted on from *at */
@@ -57,7 +47,7 @@ static Py_ssize_t characters_to(const char *text, int64_t to, int64_t *at, Py_ss
 }
 
 /* [(begin, end)]: in characters, as Python counts them */
-static PyObject *list_of_offsets(const att_tokens *tokens, const char *text)
+static PyObject *offsets_list(const att_tokens *tokens, const char *text)
 {
     PyObject *list = PyList_New((Py_ssize_t)tokens->count);
     int64_t at = 0;
@@ -95,17 +85,18 @@ static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
     att_status status;
     const att_tokenize_options options = {
         .size = sizeof options, .max_tokens = max_tokens, .no_special = !special, .offsets = offsets};
-    Py_BEGIN_ALLOW_THREADS status = att_tokenize_batch(((tokenizer *)self)->t, t.n, t.text, t.bytes, &options, tokens);
-    Py_END_ALLOW_THREADS if (status != ATT_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = att_tokenize_batch(((tokenizer *)self)->t, t.n, t.text, t.bytes, &options, tokens);
+    Py_END_ALLOW_THREADS
+    if (status != ATT_OK) {
         raise_status(state, status);
         goto done;
     }
     result = PyList_New((Py_ssize_t)t.n);
     for (int64_t i = 0; i < t.n; i++) {
-        PyObject *item = result ? list_of_ids(tokens[i].ids, tokens[i].count) : NULL;
+        PyObject *item = result ? ids_list(tokens[i].ids, tokens[i].count) : NULL;
         if (item && offsets)
-            item = Py_BuildValue("(NN)", item, list_of_offsets(&tokens[i], t.text[i]));
+            item = Py_BuildValue("(NN)", item, offsets_list(&tokens[i], t.text[i]));
         if (result && (!item || PyList_SetItem(result, (Py_ssize_t)i, item)))
             Py_CLEAR(result);
         att_tokens_free(state->ctx, &tokens[i]);
@@ -117,32 +108,23 @@ done:
 }
 
 /* decode(ids) -> str */
-static PyObject *decode(PyObject *self, PyObject *ids)
+static PyObject *decode(PyObject *self, PyObject *object)
 {
     module_state *state = state_of(self);
-    PyObject *tuple = PySequence_Tuple(ids);
-    if (!tuple)
+    token_ids ids;
+    if (!ids_read(state, object, "ids", &ids))
         return NULL;
-    Py_ssize_t n = PyTuple_Size(tuple);
-    int32_t *values = PyMem_Calloc((size_t)n + 1, sizeof *values);
-    PyObject *result = values ? NULL : PyErr_NoMemory();
-    for (Py_ssize_t i = 0; values && i < n && !PyErr_Occurred(); i++) {
-        long long id = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
-        if (!PyErr_Occurred() && (id < 0 || id > INT32_MAX))
-            raise_sentence(state, ATT_ERR_ARGUMENT, "ids[%zd] = %lld is not in the vocabulary", i, id);
-        values[i] = (int32_t)id;
-    }
     att_text text;
-    if (values && !PyErr_Occurred()) {
-        att_status status = att_detokenize(((tokenizer *)self)->t, values, n, &text);
-        result = status == ATT_OK ? PyUnicode_DecodeUTF8(text.text, (Py_ssize_t)text.bytes, "replace")
-                                  : raise_status(state, status);
-        if (status == ATT_OK)
-            att_text_free(state->ctx, &text);
-    }
-    PyMem_Free(values);
-    Py_DECREF(tuple);
-    return result;
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = att_detokenize(((tokenizer *)self)->t, ids.id, ids.n, &text);
+    Py_END_ALLOW_THREADS
+    PyMem_Free(ids.id);
+    if (status != ATT_OK)
+        return raise_status(state, status);
+    PyObject *decoded = PyUnicode_DecodeUTF8(text.text, (Py_ssize_t)text.bytes, "replace");
+    att_text_free(state->ctx, &text);
+    return decoded;
 }
 
 static PyObject *token_of(PyObject *self, PyObject *args)

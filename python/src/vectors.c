@@ -13,19 +13,14 @@ static bool read_precision(module_state *state, const char *name, att_precision 
                           name);
 }
 
-/* float32 [n, dim], contiguous; a vector is one row */
-static bool rows(module_state *state, PyObject *object, const char *name, tensor_argument *out)
+/* Reads rows that follow each other in memory. */
+static bool dense_rows(module_state *state, PyObject *object, const char *name, tensor_argument *out)
 {
-    if (!tensor_read(state, object, name, TENSOR_READ, out))
+    if (!tensor_read_rows(state, object, name, out))
         return false;
-    att_tensor *t = &out->t;
-    if (t->rank == 1) {
-        t->dim[1] = t->dim[0], t->stride[1] = t->stride[0];
-        t->dim[0] = 1, t->stride[0] = t->dim[1], t->rank = 2;
-    }
-    if (t->rank == 2 && t->dtype == ATT_F32 && t->stride[1] == 1 && (t->stride[0] == t->dim[1] || t->dim[0] < 2))
-        return true;
-    return raise_sentence(state, ATT_ERR_SHAPE, "%s: contiguous float32 is needed, [n, dim] or [dim]", name);
+    const att_tensor *t = &out->t;
+    return (t->stride[1] == 1 && (t->stride[0] == t->dim[1] || t->dim[0] < 2)) ||
+           raise_sentence(state, ATT_ERR_SHAPE, "%s: is not contiguous: a copy is", name);
 }
 
 /* ranges(embeddings): [2, dim] */
@@ -34,19 +29,40 @@ PyObject *vectors_ranges(PyObject *module, PyObject *embeddings)
     module_state *state = PyModule_GetState(module);
     tensor_argument x = {.capsule = NULL};
     array *out = NULL;
-    if (rows(state, embeddings, "embeddings", &x)) {
-        int64_t n = x.t.dim[0], dim = x.t.dim[1];
-        out = array_new(state, ATT_F32, 2, (int64_t[]){2, dim});
-        att_status status = out ? att_ranges_begin(dim, out->t.data) : ATT_OK;
-        if (out && status == ATT_OK)
-            status = att_ranges_add(state->ctx, x.t.data, n, dim, out->t.data);
-        if (status != ATT_OK) {
-            Py_DECREF((PyObject *)out);
-            out = (array *)raise_status(state, status);
-        }
+    if (dense_rows(state, embeddings, "embeddings", &x))
+        out = array_new(state, ATT_F32, 2, (int64_t[]){2, x.t.dim[1]});
+    if (out) {
+        att_status status;
+        Py_BEGIN_ALLOW_THREADS
+        status = att_ranges_begin(x.t.dim[1], out->t.data);
+        if (status == ATT_OK)
+            status = att_ranges_add(state->ctx, x.t.data, x.t.dim[0], x.t.dim[1], out->t.data);
+        Py_END_ALLOW_THREADS
+        out = (array *)call_result(state, status, (PyObject *)out);
     }
     tensor_release(&x);
     return array_like(out, embeddings);
+}
+
+/* The codes of x, as yet an array. ranges: [2, dim], or its data is NULL */
+static array *codes_of(module_state *state, att_precision precision, const att_tensor *x, const att_tensor *ranges)
+{
+    int64_t n = x->dim[0], dim = x->dim[1];
+    if (ranges->data && (ranges->dim[0] != 2 || ranges->dim[1] != dim))
+        return (array *)raise_sentence(state, ATT_ERR_SHAPE, "ranges: [2, %lld] is needed, not [%lld, %lld]",
+                                       (long long)dim, (long long)ranges->dim[0], (long long)ranges->dim[1]);
+    if (precision == ATT_PRECISION_FLOAT32)
+        return (array *)raise_sentence(state, ATT_ERR_ARGUMENT, "precision: float32 leaves embeddings as they are");
+    array *out = array_new(state, ATT_I8, 2, (int64_t[]){n, att_precision_bytes(precision, dim)});
+    if (!out)
+        return NULL;
+    bool is_signed = precision == ATT_PRECISION_INT8 || precision == ATT_PRECISION_BINARY;
+    out->type = array_type_of(is_signed ? "I8" : "U8");
+    att_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = att_vectors_quantize(state->ctx, precision, x->data, n, dim, ranges->data, out->t.data);
+    Py_END_ALLOW_THREADS
+    return (array *)call_result(state, status, (PyObject *)out);
 }
 
 /* quantize(embeddings, precision, ranges=None): codes [n, bytes], int8 or uint8 */
@@ -60,29 +76,9 @@ PyObject *vectors_quantize(PyObject *module, PyObject *args)
         return NULL;
     tensor_argument x = {.capsule = NULL}, ranges = {.capsule = NULL};
     array *out = NULL;
-    if (read_precision(state, name, &precision) && rows(state, embeddings, "embeddings", &x) &&
-        (given == Py_None || rows(state, given, "ranges", &ranges))) {
-        int64_t n = x.t.dim[0], dim = x.t.dim[1];
-        if (ranges.t.data && (ranges.t.dim[0] != 2 || ranges.t.dim[1] != dim))
-            raise_sentence(state, ATT_ERR_SHAPE, "ranges: [2, %lld] is needed, not [%lld, %lld]", (long long)dim,
-                           (long long)ranges.t.dim[0], (long long)ranges.t.dim[1]);
-        else if (precision == ATT_PRECISION_FLOAT32)
-            raise_sentence(state, ATT_ERR_ARGUMENT, "precision: float32 leaves embeddings as they are");
-        else
-            out = array_new(state, ATT_I8, 2, (int64_t[]){n, att_precision_bytes(precision, dim)});
-        if (out) {
-            out->type =
-                array_type_of(precision == ATT_PRECISION_INT8 || precision == ATT_PRECISION_BINARY ? "I8" : "U8");
-            att_status status;
-            Py_BEGIN_ALLOW_THREADS status =
-                att_vectors_quantize(state->ctx, precision, x.t.data, n, dim, ranges.t.data, out->t.data);
-            Py_END_ALLOW_THREADS if (status != ATT_OK)
-            {
-                Py_DECREF((PyObject *)out);
-                out = (array *)raise_status(state, status);
-            }
-        }
-    }
+    if (read_precision(state, name, &precision) && dense_rows(state, embeddings, "embeddings", &x) &&
+        (given == Py_None || dense_rows(state, given, "ranges", &ranges)))
+        out = codes_of(state, precision, &x.t, &ranges.t);
     tensor_release(&x);
     tensor_release(&ranges);
     return array_like(out, embeddings);
@@ -101,21 +97,27 @@ static PyObject *hits_of(const att_vector_hit *hit, int64_t k)
     return list;
 }
 
-static PyObject *search(module_state *state, const att_tensor *queries, const att_tensor *corpus,
-                        const att_vector_search_options *options)
+static PyObject *search(module_state *state, const att_tensor *queries, const att_tensor *corpus, int64_t k,
+                        bool cosine)
 {
-    int64_t n = queries->dim[0], k = options->k;
+    int64_t n = queries->dim[0], rows = corpus->dim[0];
     if (queries->dim[1] != corpus->dim[1])
         return raise_sentence(state, ATT_ERR_SHAPE, "query_embeddings have %lld numbers, corpus_embeddings %lld",
                               (long long)queries->dim[1], (long long)corpus->dim[1]);
-    att_vector_hit *nearest = k > 0 && k < 1 << 24 ? PyMem_Calloc((size_t)(n * k) + 1, sizeof *nearest) : NULL;
+    if (k < 1)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "top_k: %lld, must be from 1 on", (long long)k);
+    if (k > rows)
+        k = rows > 0 ? rows : 1;
+    att_vector_hit *nearest = n > INT64_MAX / k ? NULL : PyMem_Calloc((size_t)(n * k) + 1, sizeof *nearest);
     if (!nearest)
-        return k > 0 && k < 1 << 24 ? PyErr_NoMemory()
-                                    : raise_sentence(state, ATT_ERR_ARGUMENT, "top_k: %lld", (long long)k);
-    const att_vector_corpus in = {.size = sizeof in, .n = corpus->dim[0], .dim = corpus->dim[1], .codes = corpus->data};
+        return PyErr_NoMemory();
+    const att_vector_corpus in = {.size = sizeof in, .n = rows, .dim = corpus->dim[1], .codes = corpus->data};
+    const att_vector_search_options options = {.size = sizeof options, .k = k, .cosine = cosine};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS status = att_vectors_search(state->ctx, &in, queries->data, n, options, nearest);
-    Py_END_ALLOW_THREADS PyObject *found = status == ATT_OK ? PyList_New((Py_ssize_t)n) : raise_status(state, status);
+    Py_BEGIN_ALLOW_THREADS
+    status = att_vectors_search(state->ctx, &in, queries->data, n, &options, nearest);
+    Py_END_ALLOW_THREADS
+    PyObject *found = status == ATT_OK ? PyList_New((Py_ssize_t)n) : raise_status(state, status);
     for (int64_t i = 0; found && i < n; i++) {
         PyObject *hits = hits_of(nearest + i * k, k);
         if (!hits || PyList_SetItem(found, (Py_ssize_t)i, hits))
@@ -135,8 +137,8 @@ PyObject *vectors_search(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOLp:search", &queries, &corpus, &k, &cosine))
         return NULL;
     tensor_argument q = {.capsule = NULL}, c = {.capsule = NULL};
-    if (rows(state, queries, "query_embeddings", &q) && rows(state, corpus, "corpus_embeddings", &c))
-        found = search(state, &q.t, &c.t, ATT_OPTIONS(att_vector_search_options, .k = k, .cosine = cosine));
+    if (dense_rows(state, queries, "query_embeddings", &q) && dense_rows(state, corpus, "corpus_embeddings", &c))
+        found = search(state, &q.t, &c.t, k, cosine);
     tensor_release(&q);
     tensor_release(&c);
     return found;
