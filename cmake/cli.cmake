@@ -1,5 +1,10 @@
-# Writes the lists of commands: each file app/cli/NAME.c is one of attend, and each app/cli/*/train_NAME.c and evaluate_NAME.c
-# one of attend train and attend evaluate.
+# What the tool is made of, for the programs and the Python package. Writes the lists of commands: each file app/cli/NAME.c is
+# one of attend, and each app/cli/*/train_NAME.c and evaluate_NAME.c one of attend train and attend evaluate.
+include(CheckSymbolExists)
+check_symbol_exists(__GLIBC__ features.h ATT_HAS_GLIBC)
+if(NOT ATT_HAS_GLIBC)
+  message(FATAL_ERROR "the tool needs glibc; -DATT_TOOL=OFF builds the libraries, which do not")
+endif()
 
 file(GLOB cli_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/cli/*.c)
 file(GLOB cli_room_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/cli/*/*.c)
@@ -33,5 +38,30 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
 "/* Written by the build from the contents of app/cli and models/TERMS. */
 @command_lists@")
 
-# What "attend info" asks for: the names of the instruction sets, by rank.
-list(JOIN sets " " cli_sets)
+include(cmake/chapters.cmake)
+
+# attend_cli has what the commands, attend-explain and the tests share. attend_commands are the commands but `explain`: that
+# is compiled where it is used, as it starts attend-explain or, with ATT_CHAPTERS_INSIDE, has the chapters beside it.
+list(FILTER cli_room_files EXCLUDE REGEX "/base/(main|tool)\\.c$")
+list(FILTER cli_files EXCLUDE REGEX "/explain\\.c$")
+list(FILTER chapter_files EXCLUDE REGEX "/main\\.c$")
+add_library(attend_cli STATIC ${cli_room_files})
+target_include_directories(attend_cli PUBLIC app ${PROJECT_BINARY_DIR}/generated)
+set(cli_library attend_model_static)
+if(ATT_PYTHON_SYSTEM)
+  if(ATT_TOOL OR ATT_TESTS)
+    message(FATAL_ERROR "-DATT_PYTHON_SYSTEM=ON is for the Python package alone: -DATT_TOOL=OFF -DATT_TESTS=OFF")
+  endif()
+  pkg_check_modules(attend_installed REQUIRED IMPORTED_TARGET attend_model=${PROJECT_VERSION})
+  set(cli_library PkgConfig::attend_installed)
+endif()
+target_link_libraries(attend_cli PUBLIC ${cli_library} PkgConfig::attend_jansson)
+set_property(SOURCE app/cli/base/program.c APPEND PROPERTY COMPILE_DEFINITIONS
+             ATT_LIBEXEC_FROM_PROGRAM="${libexec_from_program}")
+add_library(attend_commands OBJECT app/cli/base/tool.c ${cli_files})
+add_library(attend_chapters OBJECT ${chapter_files})
+foreach(part attend_commands attend_chapters)
+  target_link_libraries(${part} PUBLIC attend_cli)
+endforeach()
+list(JOIN sets " " cli_sets) # by rank, for `attend info`
+target_compile_definitions(attend_commands PRIVATE CLI_INSTRUCTION_SETS="${cli_sets}")

@@ -1,5 +1,5 @@
-/* attend explain: attention step by step, on small numbers. The chapters are another program, attend-explain, which has
- * this table as well. */
+/* attend explain: attention step by step, on small numbers. The chapters are in another program, attend-explain, which
+ * has this table as well; in the Python package they are part of the tool. */
 #include "explain.h"
 
 #include "cli/draw/picture.h"
@@ -46,5 +46,9 @@ const cli_command cli_explain = {
                 "attend explain vit --svg vit.svg",
     .options = options,
     .see = "attention|bench",
+#ifdef ATT_CHAPTERS_INSIDE /* as in the Python package, which has no other program */
+    .run = explain_run,
+#else
     .program = "attend-explain",
+#endif
 };

@@ -17,4 +17,7 @@ typedef struct explain_request {
 extern explain_request explain_asked;
 extern const cli_command cli_explain;
 
+/* Runs a chapter, or lists them, as the options state (app/explain/explain.c). Returns the exit code. */
+int explain_run(int n, char **arguments);
+
 #endif

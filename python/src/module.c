@@ -53,6 +53,8 @@ static PyMethodDef functions[] = {
      "quantize(embeddings, precision, ranges=None, /)\n--\n\nCodes of embeddings."},
     {"search", vectors_search, METH_VARARGS,
      "search(queries, corpus, k, cosine, /)\n--\n\nOf each query [(row, score)]."},
+    {"tool", tool, METH_VARARGS,
+     "tool(arguments, python, /)\n--\n\nRuns the command-line tool, and returns its exit code."},
     {NULL, NULL, 0, NULL},
 };
 

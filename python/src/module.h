@@ -131,6 +131,7 @@ PyObject *vectors_ranges(PyObject *module, PyObject *embeddings);
 PyObject *vectors_quantize(PyObject *module, PyObject *args);
 PyObject *vectors_search(PyObject *module, PyObject *args);
 
+PyObject *tool(PyObject *module, PyObject *args); /* tool.c */
 
 /* A view of a tensor of a .safetensors file (safetensors.c) */
 extern PyType_Spec safetensors_spec;

@@ -5,6 +5,7 @@
 #include "io/gguf.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,21 +59,29 @@ att_status att_models_folder(att_model_path *out)
                                       "there is no models folder, as HOME is not set: set ATTEND_MODELS to a folder");
 }
 
+/* Finds the models that come with a file: the program, or the shared object with this function in it. */
+static bool find_beside(const char *file, att_model_path *out)
+{
+    static const char *const from_there[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models",
+                                             ATT_DATA_FROM_LIBEXEC "/attend/models"};
+    const char *slash = strrchr(file, '/');
+    for (size_t i = 0; slash && i < sizeof from_there / sizeof from_there[0]; i++)
+        if (set_path(out, "%.*s/%s", (int)(slash - file), file, from_there[i]) && is_folder(out->text))
+            return true;
+    return false;
+}
+
 /* Finds the models that come with attend: relative to the program, so that an installed tree or a build folder may be
- * moved; otherwise in the library's installation folder. Returns whether there is such a folder. */
+ * moved, or to the shared object that has the library in it, as Python's; otherwise in the library's installation
+ * folder. Returns whether there is such a folder. */
 static bool find_shipped(att_model_path *out)
 {
-    static const char *const from_program[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models",
-                                               ATT_DATA_FROM_LIBEXEC "/attend/models"};
-    att_model_path program;
-    const ssize_t n = readlink("/proc/self/exe", program.text, sizeof program.text - 1);
-    if (n > 0) {
-        program.text[n] = 0;
-        *strrchr(program.text, '/') = 0;
-        for (size_t i = 0; i < sizeof from_program / sizeof from_program[0]; i++)
-            if (set_path(out, "%s/%s", program.text, from_program[i]) && is_folder(out->text))
-                return true;
-    }
+    att_model_path program = {""};
+    Dl_info object;
+    if (readlink("/proc/self/exe", program.text, sizeof program.text - 1) > 0 && find_beside(program.text, out))
+        return true;
+    if (dladdr(ATT_DATA_FOLDER, &object) && find_beside(object.dli_fname, out))
+        return true;
     return set_path(out, "%s/attend/models", ATT_DATA_FOLDER) && is_folder(out->text);
 }
 

@@ -6,4 +6,7 @@
  * main calls only this function. Returns the exit code, or ends the process by the signal that it has received. */
 int cli_process_run(int argc, char **argv, int (*run)(int argc, char **argv));
 
+/* Runs the tool (tool.c): the main of the program attend, and what the Python package calls. Returns the exit code. */
+int cli_tool(int argc, char **argv);
+
 #endif

