@@ -27,9 +27,9 @@ def _is_whole(snapshot):
     return any(path.is_file() for pattern in ("*.safetensors", "*.gguf") for path in snapshot.glob(pattern))
 
 
-def _cached(name, revision):
+def _cached(name, revision, cache):
     """The snapshot of a name of the Hub in the cache, or None"""
-    folder = hub_cache() / f"models--{name.replace('/', '--')}"
+    folder = cache / f"models--{name.replace('/', '--')}"
     reference = folder / "refs" / revision
     commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
     snapshot = folder / "snapshots" / commit
@@ -39,51 +39,52 @@ def _cached(name, revision):
 def lacks_modules(path):
     """Is it a snapshot of the cache of which nobody has asked for modules.json? transformers does not."""
     path = pathlib.Path(path)
-    return (path.parent.name == "snapshots" and path.parents[2] == hub_cache() and path.is_dir()
+    return (path.parent.name == "snapshots" and path.parents[1].name.startswith("models--") and path.is_dir()
             and not (path / "modules.json").is_file()
             and not (path.parents[1] / ".no_exist" / path.name / "modules.json").exists())
 
 
-def _download(name, revision):
+def _download(name, revision, cache, token):
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise FileNotFound(f"{name} is neither a folder nor in the cache of the Hugging Face Hub, {hub_cache()}: "
+        raise FileNotFound(f"{name} is neither a folder nor in the cache of the Hugging Face Hub, {cache}: "
                            f"hf download {name} puts it there (pip install huggingface_hub)") from None
     try:
-        return snapshot_download(name, revision=revision, ignore_patterns=_NOT_NEEDED)
+        return snapshot_download(name, revision=revision, cache_dir=cache, token=token, ignore_patterns=_NOT_NEEDED)
     except Exception as error:  # of many classes, by version
-        raise FileNotFound(f"{name} is not in the cache of the Hugging Face Hub, {hub_cache()}, and cannot be "
+        raise FileNotFound(f"{name} is not in the cache of the Hugging Face Hub, {cache}, and cannot be "
                            f"downloaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
 
 
-def _find_bare(name, revision):
+def _find_bare(name, revision, cache):
     """A name without owner: of attend's models, else of the Hub, where sentence-transformers is the owner if none is"""
     try:
         return os.path.abspath(find_model(name))
     except FileNotFound as error:
         for known in (f"sentence-transformers/{name}", name):
-            found = _cached(known, revision)
+            found = _cached(known, revision, cache)
             if found:
                 return str(found)
         raise FileNotFound(f"{error}; attend fetch {name} downloads it if it is among the models that attend fetch lists, "
                            f"of the Hugging Face Hub the owner is needed, too: hf download OWNER/{name}") from None
 
 
-def find(name, *, revision=None, local_files_only=False):
+def find(name, *, revision=None, local_files_only=False, cache_folder=None, token=None):
     """The path of a model for the library: a path; a bare name; OWNER/NAME of the Hub, which is looked for in its cache,
     then downloaded if huggingface_hub can be imported and local_files_only is not set."""
     text, revision = os.fspath(name), revision or "main"
+    cache = pathlib.Path(cache_folder) if cache_folder else hub_cache()
     if os.path.exists(text) and ("/" in text or text.endswith(".gguf")):
         return os.path.abspath(text)  # also after a change of folder, and in other processes
     if text and "/" not in text:
-        return _find_bare(text, revision)
+        return _find_bare(text, revision, cache)
     if text.count("/") != 1 or text.startswith(("/", ".", "~")) or text.endswith(("/", ".gguf")):
         return find_model(text)  # says that it is not there
-    found = _cached(text, revision)
+    found = _cached(text, revision, cache)
     if found:
         return str(found)
     if local_files_only:
-        raise FileNotFound(f"{text} is neither a folder nor in the cache of the Hugging Face Hub, {hub_cache()}, and "
+        raise FileNotFound(f"{text} is neither a folder nor in the cache of the Hugging Face Hub, {cache}, and "
                            f"local_files_only is set: hf download {text} puts it there")
-    return _download(text, revision)
+    return _download(text, revision, cache, token)
