@@ -84,7 +84,6 @@ array *array_view(module_state *state, const att_tensor *t, const array_type *ty
     return view;
 }
 
-
 static void array_dealloc(PyObject *self)
 {
     array *a = (array *)self;
