@@ -27,7 +27,8 @@ const char *const att_new_folder_copied[] = {"generation_config.json",
 /* Returns whether a name is that of a file that a conversion writes, or of a temporary file of att_replace. */
 static bool is_written(const char *name)
 {
-    static const char *const others[] = {"config.json", "model.safetensors", NULL};
+    static const char *const others[] = {"config.json", "model.safetensors", "preprocessor_config.json",
+                                         "probe.json",  "probe.safetensors", NULL};
     const char *const *const lists[] = {others, att_new_folder_copied};
     const size_t m = strlen(ATT_UNFINISHED);
     for (int i = 0; i < 2; i++)
