@@ -1,6 +1,6 @@
 /* attend_text_classifier.h - classifiers of texts and of pairs of texts, reranking, and their training.
  *
- * Chapters: 1 Classifiers, 2 Training.
+ * Chapters: 1 Classifiers, 2 Training, 3 Probes.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -8,6 +8,7 @@
 #define ATTEND_TEXT_CLASSIFIER_H
 
 #include "attend_encoder.h"
+#include "attend_probe.h"
 #include "attend_train.h"
 
 #ifdef __cplusplus
@@ -19,7 +20,10 @@ extern "C" {
 /* A text encoder with a classifier on the vector of the first token (or, as ModernBERT's settings state, on the mean),
  * with its tokenizer and the names of its labels: BertForSequenceClassification and the classes of the other encoders
  * of `transformers`. With one label and pairs of texts it is a cross-encoder, which reads a query and a document
- * together and scores them (Nogueira, Cho 2019): CrossEncoder of sentence-transformers. */
+ * together and scores them (Nogueira, Cho 2019): CrossEncoder of sentence-transformers.
+ *
+ * Or a sentence model (attend_sentence.h) with a probe of att_text_probe_train, which classifies its embeddings: texts
+ * alone, truncated to its max_tokens. Its scores are those of att_probe_scores. */
 typedef struct att_text_classifier att_text_classifier;
 
 /* What becomes of the logits */
@@ -71,7 +75,10 @@ ATT_API att_status att_text_classifier_weights(const att_text_classifier *m, att
 /* Its parameters, those of its encoder and "classifier.": see attend_model.h. */
 ATT_API const att_nn_params *att_text_classifier_params(const att_text_classifier *m);
 ATT_API const att_tokenizer *att_text_classifier_tokenizer(const att_text_classifier *m);
+/* NULL: it is a probe of a model without an encoder. */
 ATT_API const att_encoder *att_text_classifier_encoder(const att_text_classifier *m);
+/* Returns the probe that the folder has in probe.json; NULL: it has none. */
+ATT_API const att_probe *att_text_classifier_probe(const att_text_classifier *m);
 /* The name of label i, as "id2label" has it or "LABEL_0"; NULL: out of range. */
 ATT_API const char *att_text_classifier_label(const att_text_classifier *m, int64_t i);
 /* Gives back the memory that calls have left for the next ones: that of the largest batches of at most 16 calls that
@@ -101,7 +108,8 @@ typedef struct att_text_classify_options {
  * in the given order, with the same bits whatever else is in the call. Where options.ids are given, there are no texts.
  * Of a pair with more than max_tokens the longer text loses tokens first, as "longest_first" of `transformers` does it.
  * options or NULL: defaults. The memory besides out does not grow with n. Errors: a text that is NULL; max_tokens below
- * the number of special tokens or above the model's; given ids or token types that the model does not have, or of a
+ * the number of special tokens or above the model's; of a probe, pairs, token types or another max_tokens than the
+ * model's; given ids or token types that the model does not have, or of a
  * text none or more than max_tokens; a score that is not finite, as of damaged weights; memory; cancelled. After an
  * error out, tokens and truncated may be written in part. */
 ATT_API att_status att_text_classify(const att_text_classifier *m, int64_t n, const char *const *texts,
@@ -135,7 +143,8 @@ ATT_API att_status att_text_classifier_write(const att_text_classifier *m, const
 
 /* Attention, hidden states and what depends on them of one text [bytes], or of a pair with the second text pair
  * [pair_bytes], which are truncated to max_tokens: see attend_trace.h. Its output is one row, the logits. pair or NULL:
- * a text alone. Of options.ids, tokens of one text, text and pair are NULL. options or NULL: defaults. Errors: options
+ * a text alone. Of options.ids, tokens of one text, text and pair are NULL. options or NULL: defaults. Errors: a probe,
+ * whose sentence model att_sentence_trace traces; options
  * out of range; both texts and ids, or none; ids that are not in the vocabulary; memory; cancelled. */
 ATT_API att_status att_text_classifier_trace(const att_text_classifier *m, const char *text, size_t bytes,
                                              const char *pair, size_t pair_bytes, const att_trace_options *options,
@@ -195,6 +204,31 @@ ATT_API att_status att_text_classifier_training_open(att_ctx *ctx, const char *f
                                                      const att_text_classifier_training_options *options,
                                                      att_training **out);
 ATT_API const att_text_classifier *att_training_text_classifier(const att_training *t); /* NULL for other trainings */
+
+/* ---- 3 Probes ----------------------------------------------------------- */
+
+/* Training of a classifier on the embeddings of a sentence model that stays as it is: see attend_probe.h. */
+typedef struct att_text_probe_options {
+    size_t size;
+    int64_t n, n_valid;       /* texts for training, and after them those for validation */
+    const char *const *texts; /* [call] [n + n_valid], UTF-8 */
+    const size_t *bytes;      /* [call] [n + n_valid], or NULL: zero-terminated */
+    const int32_t *labels;    /* [call] [n + n_valid], from 0 to classes - 1 */
+    int64_t classes;
+    const char *const *names;       /* [call] [classes]: of the labels, UTF-8, no two the same */
+    bool refit;                     /* finally train on all texts, with the c that validation chose */
+    const att_probe_options *probe; /* [call] or NULL: defaults */
+    att_dtype dtype;                /* of the probe's numbers that are written; 0: f32 */
+    att_progress_fn progress;       /* [call] called as texts are embedded; or NULL */
+    void *user;                     /* [call] */
+} att_text_probe_options;
+/* Embeds all texts by the sentence model in the folder `model`, with its default prompt, trains a probe, and writes
+ * `folder`, which must be new or empty; it appears when complete. It has a copy of the model's files, and probe.json
+ * and probe.safetensors: att_text_classifier_open opens it, and att_sentence_open opens the sentence model. *result or
+ * NULL: its size is to be set. Errors: those of opening the model, of att_sentence_embed and of att_probe_fit; the
+ * folder is not empty; the model is a .gguf file. */
+ATT_API att_status att_text_probe_train(att_ctx *ctx, const char *model, const char *folder,
+                                        const att_text_probe_options *options, att_probe_result *result);
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,14 @@
 /* attend_vision.h - images, vision Transformers, and their training.
  *
  * Chapters: 1 Images, 2 Preprocessing, 3 Vision Transformers, 4 Models with preprocessing, 5 Labeled images, 6
- * Training.
+ * Training, 7 Probes.
  *
  * A model is a folder in the format in which it is published. attend_model.h has the rules for names, files and
  * threads, attend.h those for arguments that may be NULL. */
 #ifndef ATTEND_VISION_H
 #define ATTEND_VISION_H
 
+#include "attend_probe.h"
 #include "attend_trace.h"
 #include "attend_train.h"
 
@@ -182,6 +183,10 @@ ATT_API const att_vit *att_image_model_vit(const att_image_model *m);
 ATT_API const att_nn_params *att_image_model_params(const att_image_model *m);
 ATT_API const att_image_processor *att_image_model_processor(const att_image_model *m);
 ATT_API int64_t att_image_model_dim(const att_image_model *m); /* numbers of an embedding; m NULL: 0 */
+/* Returns the classifier of att_image_probe_train that the folder has in probe.json. It counts instead of a classifier
+ * of the vision Transformer. NULL: the folder has none. */
+ATT_API const att_probe *att_image_model_probe(const att_image_model *m);
+ATT_API int64_t att_image_model_classes(const att_image_model *m); /* 0: no classifier; m NULL: 0 */
 /* Returns the name of class i, or its number, such as "7", if it has none. NULL: out of range. */
 ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
 /* Computes the probabilities of the classes: images [n] of any sizes -> out [n, classes]. An image has the same bits
@@ -281,6 +286,28 @@ ATT_API double att_training_image_seconds_waiting(const att_training *t);
  * correct one. confusion [classes, classes] or NULL: receives counts of (class, answer). */
 ATT_API att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *correct,
                                               int64_t *confusion);
+
+/* ---- 7 Probes ----------------------------------------------------------- */
+
+/* Training of a classifier on the embeddings of a model that stays as it is: see attend_probe.h. */
+typedef struct att_image_probe_options {
+    size_t size;
+    const att_image_set *images;    /* [call] of two classes or more, each with an image */
+    const att_image_set *valid;     /* [call] of the same classes, for validation; or NULL */
+    bool refit;                     /* finally train on both, with the c that validation chose */
+    const att_probe_options *probe; /* [call] or NULL: defaults */
+    att_dtype dtype;                /* of the weights that are written; 0: f32 */
+    att_progress_fn progress;       /* [call] called as images are embedded; or NULL */
+    void *user;                     /* [call] */
+} att_image_probe_options;
+/* Embeds all images by the model in the folder `model`, each once and without augmentation, trains a probe, and writes
+ * `folder`, which must be new or empty; it appears when complete. att_image_model_open opens it. A linear probe of a
+ * model that att_vit_write can write becomes the model's classifier, as in `transformers`: of DINOv2 it is on [CLS] and
+ * the mean of the patches. Other folders have a copy of the model's files, and probe.json and probe.safetensors.
+ * *result or NULL: its size is to be set. Errors: those of opening the model, of reading images and of att_probe_fit;
+ * the folder is not empty. */
+ATT_API att_status att_image_probe_train(att_ctx *ctx, const char *model, const char *folder,
+                                         const att_image_probe_options *options, att_probe_result *result);
 
 #ifdef __cplusplus
 }

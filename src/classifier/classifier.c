@@ -1,4 +1,5 @@
-/* Classifiers of texts and of pairs of texts: a text encoder and a head on the vector of its first token. */
+/* Classifiers of texts and of pairs of texts: a text encoder and a head on the vector of its first token. Those with a
+ * probe are a sentence model instead (probe_classifier.c). */
 #include "classifier/classifier.h"
 #include "io/check_texts.h"
 #include "model/class_names.h"
@@ -127,6 +128,8 @@ static att_status load(att_model *base, const char *folder)
     att_text_classifier_config *c = &m->config;
     opening o = {.head = &c->head, .class = c->class, .folder = folder};
     att_tape_pool_begin(&m->tapes, base->ctx);
+    if (att_probe_is_in(base->ctx, folder, ATT_PROBE_TEXTS))
+        return att_probe_classifier_load(m, folder);
     m->folder = att_alloc(base->ctx, strlen(folder) + 1, 1);
     att_status s = m->folder ? ATT_OK : ATT_ERR_MEMORY;
     if (!s)
@@ -149,6 +152,8 @@ static void free_classifier(att_model *base)
 {
     att_text_classifier *m = (att_text_classifier *)base;
     att_tape_pool_end(&m->tapes);
+    att_probe_free(m->probe);
+    att_sentence_free(m->sentence);
     att_encoder_free(m->encoder);
     att_tokenizer_free(m->tokenizer);
     att_text_classifier_config_free(base->ctx, &m->config);
@@ -213,16 +218,23 @@ att_status att_text_classifier_describe(const att_text_classifier *m, att_text_c
 
 att_status att_text_classifier_weights(const att_text_classifier *m, att_model_weights *weights)
 {
-    return att_model_weights_write(__func__, m ? &m->encoder->model : NULL, weights);
+    return m && m->sentence ? att_sentence_weights(m->sentence, weights)
+                            : att_model_weights_write(__func__, m ? &m->encoder->model : NULL, weights);
 }
 
-const att_tokenizer *att_text_classifier_tokenizer(const att_text_classifier *m) { return m ? m->tokenizer : NULL; }
+const att_tokenizer *att_text_classifier_tokenizer(const att_text_classifier *m)
+{
+    return m && m->sentence ? att_sentence_tokenizer(m->sentence) : m ? m->tokenizer : NULL;
+}
 
-const att_encoder *att_text_classifier_encoder(const att_text_classifier *m) { return m ? m->encoder : NULL; }
+const att_encoder *att_text_classifier_encoder(const att_text_classifier *m)
+{
+    return m && m->sentence ? att_sentence_encoder(m->sentence) : m ? m->encoder : NULL;
+}
 
 const att_nn_params *att_text_classifier_params(const att_text_classifier *m)
 {
-    return att_encoder_params(att_text_classifier_encoder(m));
+    return m && m->sentence ? att_sentence_params(m->sentence) : att_encoder_params(att_text_classifier_encoder(m));
 }
 
 const char *att_text_classifier_label(const att_text_classifier *m, int64_t i)
@@ -235,11 +247,16 @@ static att_tape_pool *pool_of(const att_text_classifier *m) { return &((att_text
 
 void att_text_classifier_trim(const att_text_classifier *m)
 {
-    if (m)
+    if (m && m->sentence)
+        att_sentence_trim(m->sentence);
+    else if (m)
         att_tape_pool_trim(pool_of(m));
 }
 
-size_t att_text_classifier_idle_bytes(const att_text_classifier *m) { return m ? att_tape_pool_bytes(pool_of(m)) : 0; }
+size_t att_text_classifier_idle_bytes(const att_text_classifier *m)
+{
+    return m && m->sentence ? att_sentence_idle_bytes(m->sentence) : m ? att_tape_pool_bytes(pool_of(m)) : 0;
+}
 
 /* ---- apply */
 

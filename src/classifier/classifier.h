@@ -4,6 +4,8 @@
 
 #include "classifier/classifier_config.h"
 #include "model/tape_pool.h"
+#include "probe/probe.h"
+#include "sentence/sentence.h"
 #include "stack/encoder.h"
 
 struct att_text_classifier {
@@ -14,7 +16,16 @@ struct att_text_classifier {
     att_encoder *encoder;
     att_encoder_info info;
     att_tape_pool tapes;
+    /* Of a folder with a probe, instead of a tokenizer and an encoder: */
+    att_sentence *sentence;
+    att_probe *probe;
 };
+
+/* Opens a sentence model with a probe, as `load` of the kind. (probe_classifier.c) */
+att_status att_probe_classifier_load(att_text_classifier *m, const char *folder);
+/* The options and results of att_text_classify, whose arguments have been checked. (probe_classifier.c) */
+att_status att_probe_classify(const att_text_classifier *m, int64_t n, const char *const *texts, const size_t *bytes,
+                              const att_text_classify_options *options, float *out);
 
 /* Tokens of texts or pairs, as the encoder and the head get them. Arrays must stay until the tape's reset. */
 typedef struct att_text_classifier_input {

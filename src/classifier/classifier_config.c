@@ -1,6 +1,7 @@
 #include "classifier/classifier_config.h"
 #include "attend_util.h"
 #include "model/class_names.h"
+#include "probe/probe.h"
 #include "stack/encoder.h"
 
 #include <stdio.h>
@@ -43,7 +44,8 @@ static bool has_modules(att_ctx *ctx, const char *folder)
 att_status att_is_text_classifier(att_ctx *ctx, const char *folder, const att_settings *config, bool *is)
 {
     const att_status s = find_cross_encoder(ctx, folder, is);
-    *is = *is || (!has_modules(ctx, folder) && att_is_sequence_classification(class_of(config)));
+    *is = *is || att_probe_is_in(ctx, folder, ATT_PROBE_TEXTS) ||
+          (!has_modules(ctx, folder) && att_is_sequence_classification(class_of(config)));
     return s == ATT_ERR_MEMORY ? s : ATT_OK; /* opening it knows more of what is wrong */
 }
 

@@ -47,6 +47,11 @@ att_status att_text_classifier_trace(const att_text_classifier *m, const char *t
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
         return ATT_ERR_ARGUMENT;
+    if (m->probe)
+        return att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED,
+                        "%s: the model is a probe of the embeddings of a sentence model, which att_sentence_open opens "
+                        "and att_sentence_trace traces",
+                        __func__);
     const att_trace_text of = {.ctx = m->model.ctx,
                                .caller = __func__,
                                .tokenizer = m->tokenizer,

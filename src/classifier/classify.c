@@ -157,7 +157,7 @@ att_status att_text_classify(const att_text_classifier *m, int64_t n, const char
     att_status s = att_options_read(&c.options, sizeof c.options, options, "att_text_classify_options");
     s = s ? s : begin(&c);
     s = s || n == 0 ? s : att_require(__func__, ATT_NAMED({"out", out}));
-    return s ? s : run(&c);
+    return s ? s : m->probe ? att_probe_classify(m, n, texts, bytes, &c.options, out) : run(&c);
 }
 
 /* ---- ranks */

@@ -110,9 +110,9 @@ static att_status read_config(att_ctx *ctx, const char *path, const char *gguf, 
             snprintf(id->type, sizeof id->type, "timm");
         if (!*subject)
             *subject = by_settings(&s, id->type);
-        if (!*gguf && !s.status)
-            s.status = by_claim(ctx, path, &s, subject);
     }
+    if (!*gguf && !s.status && (s.root || *subject))
+        s.status = by_claim(ctx, path, &s, subject);
     att_settings_close(&s);
     return s.status;
 }

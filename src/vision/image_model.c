@@ -4,6 +4,7 @@
 #include "vision/image_run.h"
 #include "model/class_names.h"
 #include "model/model.h"
+#include "probe/probe.h"
 #include "vision/vit.h"
 #include "util/util.h"
 
@@ -18,7 +19,8 @@ struct att_image_model {
     att_image_processor *processor;
     att_image_processor_info input;
     att_vit_info info;
-    char **label; /* [info.classes] */
+    att_probe *probe; /* the classifier instead of the one of vit; or NULL */
+    char **label;     /* [info.classes] without a probe, which has its own */
 };
 
 /* ---- open */
@@ -44,7 +46,8 @@ static att_status open_all(att_image_model *m, const char *folder, const att_mod
     s = s ? s : att_vit_describe(m->vit, &m->info);
     s = s ? s : att_image_processor_describe(m->processor, &m->input);
     s = s ? s : att_vit_check_input(m->vit, &m->input, folder);
-    return s ? s : att_vit_read_labels(m->ctx, folder, m->info.classes, &m->label);
+    s = s ? s : att_probe_read(m->ctx, folder, ATT_PROBE_IMAGES, att_image_model_dim(m), &m->probe);
+    return s || m->probe ? s : att_vit_read_labels(m->ctx, folder, m->info.classes, &m->label);
 }
 
 att_status att_image_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
@@ -74,6 +77,7 @@ void att_image_model_free(att_image_model *m)
     if (!m)
         return;
     att_class_names_free(m->ctx, m->info.classes, m->label);
+    att_probe_free(m->probe);
     att_image_processor_free(m->processor);
     att_vit_free(m->vit);
     att_free(m->ctx, m);
@@ -95,41 +99,49 @@ int64_t att_image_model_dim(const att_image_model *m)
     return m ? m->info.hidden * (m->info.pooling == ATT_VIT_POOLING_CLS_AND_MEAN ? 2 : 1) : 0;
 }
 
+const att_probe *att_image_model_probe(const att_image_model *m) { return m ? m->probe : NULL; }
+
+int64_t att_image_model_classes(const att_image_model *m)
+{
+    return !m ? 0 : m->probe ? m->probe->info.classes : m->info.classes;
+}
+
 const char *att_image_model_label(const att_image_model *m, int64_t i)
 {
-    return m && i >= 0 && i < m->info.classes ? m->label[i] : NULL;
+    if (i < 0 || i >= att_image_model_classes(m))
+        return NULL;
+    return m->probe ? m->probe->name[i] : m->label[i];
 }
 
 /* ---- batches */
 
-typedef att_var *(*vit_function)(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
+typedef att_var *(*model_function)(att_tape *t, const att_image_model *m, att_var *images);
 
-static int64_t grid(const att_image_model *m, int d)
-{
-    return (d ? m->input.width : m->input.height) / m->info.patch[d];
-}
-
-static int64_t tokens(const att_image_model *m) { return m->info.prefix + grid(m, 0) * grid(m, 1); }
-
-typedef struct vit_call {
-    const att_vit *vit;
-    vit_function function;
-} vit_call;
+typedef struct model_call {
+    const att_image_model *model;
+    model_function function;
+} model_call;
 
 static att_var *call(att_tape *t, const void *user, att_var *images)
 {
-    const vit_call *c = user;
-    return c->function(t, c->vit, images, NULL);
+    const model_call *c = user;
+    return c->function(t, c->model, images);
+}
+
+int64_t att_vit_batch(const att_vit_info *v, const att_image_processor_info *p)
+{
+    const int64_t tokens = v->prefix + p->height / v->patch[0] * (p->width / v->patch[1]);
+    return att_max(1, att_min(MAX_BATCH, BATCH_TOKENS / tokens));
 }
 
 /* Applies f to all images, and writes the results to out [n, width]. */
-static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, att_progress *p,
+static att_status run(const att_image_model *m, int64_t n, const att_image *images, model_function f, att_progress *p,
                       float *out, int64_t width)
 {
-    const vit_call c = {m->vit, f};
+    const model_call c = {m, f};
     const att_image_run r = {.ctx = m->ctx,
                              .processor = m->processor,
-                             .batch = att_min(MAX_BATCH, BATCH_TOKENS / tokens(m)),
+                             .batch = att_vit_batch(&m->info, &m->input),
                              .width = width,
                              .apply = call,
                              .user = &c,
@@ -148,22 +160,30 @@ static att_status check(const char *function, const att_image_model *m, int64_t 
     return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
 }
 
-static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
+static att_var *features(att_tape *t, const att_image_model *m, att_var *images)
 {
-    att_var *logits = att_vit_logits(t, m, images, options);
-    return m->config.info.multi_label ? att_activate(t, logits, ATT_ACTIVATION_SIGMOID) : att_softmax(t, logits);
+    return att_vit_features(t, m->vit, images, NULL);
+}
+
+static att_var *probabilities(att_tape *t, const att_image_model *m, att_var *images)
+{
+    if (m->probe)
+        return att_softmax(t, att_probe_apply(t, m->probe, features(t, m, images)));
+    att_var *logits = att_vit_logits(t, m->vit, images, NULL);
+    return m->info.multi_label ? att_activate(t, logits, ATT_ACTIVATION_SIGMOID) : att_softmax(t, logits);
 }
 
 att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images,
                               const att_call_options *options, float *out)
 {
     att_progress p;
+    const int64_t classes = att_image_model_classes(m);
     att_status s = check(__func__, m, n, images, out);
-    if (!s && !m->info.classes)
+    if (!s && !classes)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
     s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
-    s = s ? s : run(m, n, images, probabilities, &p, out, m->info.classes);
-    return s ? s : att_check_finite(m->ctx, "the probabilities of image", n, m->info.classes, out);
+    s = s ? s : run(m, n, images, probabilities, &p, out, classes);
+    return s ? s : att_check_finite(m->ctx, "the probabilities of image", n, classes, out);
 }
 
 att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images,
@@ -173,6 +193,6 @@ att_status att_image_embed(const att_image_model *m, int64_t n, const att_image 
     const int64_t dim = att_image_model_dim(m);
     att_status s = check(__func__, m, n, images, out);
     s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
-    s = s ? s : run(m, n, images, att_vit_features, &p, out, dim);
+    s = s ? s : run(m, n, images, features, &p, out, dim);
     return s ? s : att_check_finite(m->ctx, "the numbers of the vector of image", n, dim, out);
 }

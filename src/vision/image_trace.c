@@ -1,5 +1,6 @@
 /* Traces vision Transformers. */
 #include "vision/image_trace.h"
+#include "probe/probe.h"
 #include "vision/vit.h"
 
 /* ---- the image */
@@ -38,6 +39,7 @@ att_status att_traced_image_open(att_traced_image *x, const att_image *image, co
 typedef struct image_pass {
     att_traced_image image;
     const att_vit *vit;
+    const att_probe *probe; /* or NULL */
 } image_pass;
 
 static att_var *states(att_tape *t, const void *vit, att_var *images) { return att_vit_apply(t, vit, images, NULL); }
@@ -51,18 +53,20 @@ static att_var *apply(const void *self, att_tape *t)
 static att_var *output(const void *self, att_tape *t, att_var *x)
 {
     const image_pass *p = self;
-    return att_vit_output(t, p->vit, x);
+    return p->probe ? att_probe_apply(t, p->probe, att_vit_output_features(t, p->vit, x))
+                    : att_vit_output(t, p->vit, x);
 }
 
 /* Returns the description of an image's tokens and of the model's results. */
 static att_trace_info info_of(const att_image_model *m, const att_image_processor_info *input, const att_vit_info *v)
 {
-    const int64_t rows = input->height / v->patch[0], columns = input->width / v->patch[1];
+    const int64_t rows = input->height / v->patch[0], columns = input->width / v->patch[1],
+                  classes = att_image_model_classes(m);
     return (att_trace_info){.source = v->prefix + rows * columns,
                             .grid = {rows, columns},
                             .prefix = v->prefix,
                             .output_rows = 1,
-                            .outputs = v->classes ? v->classes : att_image_model_dim(m)};
+                            .outputs = classes ? classes : att_image_model_dim(m)};
 }
 
 att_status att_image_trace(const att_image_model *m, const att_image *image, const att_trace_options *options,
@@ -83,7 +87,8 @@ att_status att_image_trace(const att_image_model *m, const att_image *image, con
     if (s)
         return s;
     image_pass self = {{.run = {.ctx = vit->model.ctx, .processor = processor, .apply = states, .user = vit}},
-                       .vit = vit};
+                       .vit = vit,
+                       .probe = att_image_model_probe(m)};
     att_trace_pass pass = {.ctx = vit->model.ctx,
                            .caller = __func__,
                            .info = info_of(m, &input, &v),

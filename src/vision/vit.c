@@ -400,10 +400,22 @@ att_var *att_vit_logits(att_tape *t, const att_vit *m, att_var *images, const at
 
 /* ---- traces */
 
+/* Returns the hidden states of one image after the last norm, [1, tokens, hidden]. */
+static att_var *finish_one(att_tape *t, const att_vit *m, att_var *x)
+{
+    return att_reshape(t, last_norm(t, m, x), 3, (const int64_t[]){1, -1, m->config.info.hidden});
+}
+
 att_var *att_vit_output(att_tape *t, const att_vit *m, att_var *x)
 {
-    x = att_reshape(t, last_norm(t, m, x), 3, (const int64_t[]){1, -1, m->config.info.hidden});
+    x = finish_one(t, m, x);
     return x ? (m->head ? classify : features)(t, m, x) : NULL;
+}
+
+att_var *att_vit_output_features(att_tape *t, const att_vit *m, att_var *x)
+{
+    x = finish_one(t, m, x);
+    return x ? features(t, m, x) : NULL;
 }
 
 void att_vit_trace(const att_vit *m, att_trace_pass *pass)

@@ -40,7 +40,11 @@ void att_vit_trace(const att_vit *m, att_trace_pass *pass);
 /* Computes the model's results from the hidden states x [tokens, hidden] of one image after the last layer: the logits,
  * or without a classifier the results of att_vit_features. */
 att_var *att_vit_output(att_tape *t, const att_vit *m, att_var *x);
+/* Computes the results of att_vit_features from the hidden states x of one image. */
+att_var *att_vit_output_features(att_tape *t, const att_vit *m, att_var *x);
 
+/* Returns how many images of this preprocessing are computed together. (image_model.c) */
+int64_t att_vit_batch(const att_vit_info *v, const att_image_processor_info *p);
 /* Checks that the result of a folder's preprocessing is the model's input. (image_model.c) */
 att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder);
 

@@ -193,7 +193,8 @@ static bool says(const char *sentence, const char *name, const char *behind)
 static bool returns_null(const struct function *f)
 {
     return !strncmp(f->name, "att_tape_fail", strlen("att_tape_fail")) || !strcmp(f->name, "att_cancel_by") ||
-           !strcmp(f->name, "att_caption_model_encoder"); /* of convolutions */
+           !strcmp(f->name, "att_caption_model_encoder") || /* of convolutions */
+           !strcmp(f->name, "att_image_model_probe") || !strcmp(f->name, "att_text_classifier_probe"); /* none */
 }
 
 static bool works(const struct function *f, const outcome *o)
