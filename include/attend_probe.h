@@ -37,7 +37,7 @@ typedef struct att_probe_data {
 typedef struct att_probe_options {
     size_t size;
     att_probe_kind kind;
-    /* Of the linear probe: the inverse strength of regularization, as in scikit-learn's LogisticRegression. It
+    /* c is for the linear probe: the inverse strength of regularization, as in scikit-learn's LogisticRegression. It
      * minimizes c * sum over examples of weight * cross entropy + sum of W^2 / 2, of two classes sum of (W_1 - W_0)^2 /
      * 2; b is not regularized. 0: the c with the lowest mean cross entropy on the validation data, among powers of the
      * square root of 10, from strong regularization on, until two in a row are worse. */
@@ -48,7 +48,7 @@ typedef struct att_probe_options {
     int64_t max_iterations; /* of L-BFGS, for each c; 0: 1000 */
     double tolerance; /* L-BFGS ends when no derivative of the objective, divided by c and by the sum of the examples'
                        * weights, has a larger magnitude; 0: 1e-6 */
-    /* Of nearest neighbors: */
+    /* The rest is for nearest neighbors. */
     int64_t neighbors;  /* that vote; 0: 20, or all vectors if there are fewer */
     double temperature; /* 0: 0.07 */
 } att_probe_options;
@@ -58,7 +58,7 @@ typedef struct att_probe_info {
     att_probe_kind kind;
     int64_t dim, classes;
     double c; /* of the linear probe; 0: it was read from a file without it */
-    /* Of a linear probe that was fitted by this process: steps of L-BFGS for this c, the largest magnitude of a
+    /* If a linear probe was fitted by this process: the steps of L-BFGS for this c, the largest magnitude of a
      * derivative at the end, and whether that is within the tolerance. */
     int64_t iterations;
     double gradient;

@@ -16,7 +16,7 @@ struct att_text_classifier {
     att_encoder *encoder;
     att_encoder_info info;
     att_tape_pool tapes;
-    /* Of a folder with a probe, instead of a tokenizer and an encoder: */
+    /* A folder with a probe has these instead of a tokenizer and an encoder. */
     att_sentence *sentence;
     att_probe *probe;
 };

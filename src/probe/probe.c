@@ -161,13 +161,13 @@ static double strength(const att_logistic *r, double c, int64_t classes)
  * first c is ten times the one whose regularization is as strong as the data can be. */
 static att_status choose(att_logistic *r, const att_probe_data *valid, const att_logistic_limits *limits, att_probe *p)
 {
-    enum { MOST = 24, WORSE = 2 };
-    const double least = 10 / (att_logistic_weight(r) * fmax(att_logistic_variance(r), 1e-30));
-    const double first = ceil(2 * log10(least));
+    enum { MAX_FITS = 24, MAX_WORSE = 2 };
+    const double min = 10 / (att_logistic_weight(r) * fmax(att_logistic_variance(r), 1e-30));
+    const double first = ceil(2 * log10(min));
     double best = INFINITY;
     int worse = 0;
     att_status s = ATT_OK;
-    for (int i = 0; !s && i < MOST && worse < WORSE; i++) {
+    for (int i = 0; !s && i < MAX_FITS && worse < MAX_WORSE; i++) {
         att_probe_info info = p->info;
         double loss = NAN;
         info.c = pow(10, (first + i) / 2);
