@@ -18,8 +18,9 @@ extern "C" {
 
 /* A sentence embedding model: a sentence-transformers folder (Reimers, Gurevych 2019) with a text encoder, a causal
  * language model or static embeddings, and the modules of modules.json, each applied to the result of the one before
- * it: Pooling, Dense, LayerNorm and Normalize. Or a folder without modules.json: of an encoder, whose hidden states are
- * averaged, of a causal language model, whose last one counts (both as in sentence-transformers), or of model2vec. */
+ * it: Pooling, Dense, LayerNorm, Normalize and Dropout. Or a folder without modules.json: of an encoder, whose hidden
+ * states are averaged, of a causal language model, whose last one counts (both as in sentence-transformers), or of
+ * model2vec. */
 typedef struct att_sentence att_sentence;
 
 /* The measure of similarity that a model is meant for, "similarity_fn_name" of sentence-transformers. The last two are
@@ -41,7 +42,7 @@ typedef struct att_sentence_info {
     att_pooling pooling[ATT_MAX_POOLINGS];
     int64_t poolings;
     bool normalized; /* embeddings have norm 1: their dot product is the cosine similarity */
-    bool plain;      /* the folder has no modules.json and is that of an encoder alone */
+    bool plain;      /* the folder has no modules.json, and has an encoder or a causal language model alone */
     att_similarity similarity;
     int64_t full_dim;           /* of an embedding that is not truncated */
     int64_t token_dim;          /* of the vector of a token */
@@ -95,6 +96,9 @@ typedef struct att_embed_options {
      * dims numbers. If the model normalizes embeddings, they are then normalized to norm 1, as by
      * sentence-transformers' encode(truncate_dim=dims, normalize_embeddings=True). */
     int64_t dims;
+    /* Receives whether some part of each text [n], or of its prompt, is not in the vocabulary, and became the unknown
+     * token or was left out. att_tokenize_options.unknown receives which. */
+    bool *unknown; /* [call] or NULL */
 } att_embed_options;
 
 /* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, options.dims or dim], in the

@@ -77,6 +77,7 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
                         * is false */
     int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is not a pair */
     bool truncated;    /* the text had more than max_tokens */
+    bool unknown;      /* some part of the text became the unknown token: options.unknown receives which */
     void *reserved[2];
     int64_t reserved_number[2];
 } att_tokens;

@@ -152,12 +152,15 @@ static int write_waiting(sink *s)
 
 /* ---- The input -------------------------------------------------------------- */
 
-/* Finds the texts of a block that are unknown to the model. */
+/* Finds what the model does not know in the lines of a block that have such parts. */
 static int scan(cli_unknown *unknown, const cli_embedder *m, const cli_lines *in)
 {
-    if (m->images)
-        return CLI_DONE;
-    return cli_unknown_scan(unknown, m->ctx, att_sentence_tokenizer(m->text.sentence), in, m->text.info.max_tokens);
+    int code = CLI_DONE;
+    for (int64_t i = 0; !m->images && !code && i < in->count; i++)
+        if (m->unknown[i])
+            code = cli_unknown_scan(unknown, m->ctx, att_sentence_tokenizer(m->text.sentence), in->text[i],
+                                    in->bytes[i], m->text.info.max_tokens);
+    return code;
 }
 
 /* Embeds all lines. *done: their number. */
@@ -170,7 +173,8 @@ static int stream(sink *s, cli_lines *in, cli_output *out, int64_t *done)
     cli_unknown unknown = {0};
     m->tokens = calloc((size_t)m->block, sizeof *m->tokens);
     m->truncated = calloc((size_t)m->block, sizeof *m->truncated);
-    int code = vectors && failed && m->tokens && m->truncated ? CLI_DONE : cli_fail_memory();
+    m->unknown = calloc((size_t)m->block, sizeof *m->unknown);
+    int code = vectors && failed && m->tokens && m->truncated && m->unknown ? CLI_DONE : cli_fail_memory();
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code) {
@@ -195,6 +199,7 @@ static int stream(sink *s, cli_lines *in, cli_output *out, int64_t *done)
     free(failed);
     free(m->tokens);
     free(m->truncated);
+    free(m->unknown);
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* attend recommend: the items that come next after a history. */
 #include "cli/base/grow.h"
+#include "cli/base/lines.h"
 #include "cli/base/npy.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"

@@ -207,8 +207,9 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
         code = write_block(out->file, m, in, b.translations);
         for (int64_t i = 0; i < in->count * n_best; i++)
             att_translation_free(m->base.ctx, &b.translations[i]);
-        if (!code)
-            code = cli_unknown_scan(&unknown, m->base.ctx, att_translator_tokenizer(m->translator), in, 0);
+        for (int64_t i = 0; !code && i < in->count; i++)
+            code = cli_unknown_scan(&unknown, m->base.ctx, att_translator_tokenizer(m->translator), in->text[i],
+                                    in->bytes[i], 0);
         if (!code)
             code = cli_output_flush(out);
     }

@@ -25,19 +25,21 @@ typedef struct att_backbone {
     att_backbone_info info;
 } att_backbone;
 
+/* The dropout of a training step. */
+typedef struct att_texts_dropout {
+    uint64_t seed;
+    const uint32_t *sequence_ids; /* [n] */
+    const int64_t *rows;          /* [n + 1]: 0, 1, ..., n, the offsets of a vector for each text */
+} att_texts_dropout;
+
 /* The texts of a batch. */
 typedef struct att_texts {
     const int32_t *ids;     /* [offsets[n]] */
     const int64_t *offsets; /* [n + 1] ascending from 0 */
     int64_t n;
     int64_t prompt; /* number of tokens of the prompt at the start of each, if modules leave them out; otherwise 0 */
+    const att_texts_dropout *dropout; /* or NULL */
 } att_texts;
-
-/* The dropout of a training step. */
-typedef struct att_backbone_dropout {
-    uint64_t seed;
-    const uint32_t *sequence_ids; /* [n] */
-} att_backbone_dropout;
 
 /* The arguments of att_model_open_inside that the backbone does not know. */
 typedef struct att_backbone_opening {
@@ -68,11 +70,11 @@ struct att_backbone_kind {
     /* Tokenizes texts as att_tokenize_batch does -> out [n]. NULL: that function, with the folder's limit of tokens */
     att_status (*tokenize)(const att_backbone *b, int64_t n, const char *const *texts, const size_t *bytes,
                            att_tokens *out);
-    /* Hidden states of tokens -> [offsets[n], hidden]. dropout or NULL. */
-    att_var *(*tokens)(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout);
+    /* Hidden states of tokens -> [offsets[n], hidden]. */
+    att_var *(*tokens)(att_tape *t, const att_backbone *b, const att_texts *x);
     /* Returns vectors of texts, [n, hidden], without a Pooling, which must not follow such a kind; NULL: a Pooling must
      * make them. */
-    att_var *(*vectors)(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout);
+    att_var *(*vectors)(att_tape *t, const att_backbone *b, const att_texts *x);
     /* Returns the pooling of a folder without modules.json, from its config.json; NULL: the mean. */
     att_pooling (*plain)(const att_settings *config);
     /* Returns the backbone's part of a trace of n tokens. NULL: it has no attention. */

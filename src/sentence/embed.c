@@ -54,6 +54,8 @@ static att_status tokenize(void *user, int64_t first, int64_t count, att_tokens 
             o->tokens[first + i] = out[i].count;
         if (o->truncated)
             o->truncated[first + i] = out[i].truncated;
+        if (o->unknown)
+            o->unknown[first + i] = out[i].unknown;
     }
     return s;
 }
@@ -65,9 +67,8 @@ static att_var *apply(void *user, att_tape *t, const att_token_batch *b)
     const embed_call *c = user;
     const att_backbone *backbone = &c->m->backbone;
     const att_texts x = {.ids = b->ids, .offsets = b->offsets, .n = b->n, .prompt = c->prompt_tokens};
-    return c->every_token
-               ? att_modules_apply_to_tokens(t, &c->m->modules, &x, backbone->kind->tokens(t, backbone, &x, NULL))
-               : att_sentence_truncate(t, c->m, att_sentence_apply(t, c->m, &x, NULL), c->dim);
+    return c->every_token ? att_modules_apply_to_tokens(t, &c->m->modules, &x, backbone->kind->tokens(t, backbone, &x))
+                          : att_sentence_truncate(t, c->m, att_sentence_apply(t, c->m, &x), c->dim);
 }
 
 static void keep(void *user, const att_token_batch *b, const float *rows)
@@ -220,6 +221,7 @@ static att_status embed_tokens(embed_call *c, att_token_embeddings *y)
     c->options.offsets = y->offsets;
     c->options.tokens = NULL; /* which have been told */
     c->options.truncated = NULL;
+    c->options.unknown = NULL;
     c->out = y->vectors;
     s = embed_all(c);
     return s ? s : att_check_finite(ctx, "the numbers of the vector of token", count, c->dim, y->vectors);

@@ -19,12 +19,12 @@ static att_status open_folder(att_backbone *b, const char *folder, const att_bac
 
 static int64_t features(const att_model *m) { return ((const att_encoder *)m)->info.hidden; }
 
-static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout)
+static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x)
 {
-    att_encoder_options o = {.size = sizeof o, .dropout = dropout};
-    if (dropout) {
-        o.seed = dropout->seed;
-        o.sequence_ids = dropout->sequence_ids;
+    att_encoder_options o = {.size = sizeof o, .dropout = x->dropout};
+    if (x->dropout) {
+        o.seed = x->dropout->seed;
+        o.sequence_ids = x->dropout->sequence_ids;
     }
     return att_encoder_apply(t, encoder_of(b), x->ids, x->offsets, x->n, &o);
 }

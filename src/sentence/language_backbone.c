@@ -24,9 +24,8 @@ static att_status open_folder(att_backbone *b, const char *folder, const att_bac
 static int64_t features(const att_model *m) { return ((const att_language_model *)m)->info.hidden; }
 
 /* There is no dropout: published models state none for training. */
-static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout)
+static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x)
 {
-    (void)dropout;
     return att_language_base_apply(t, language_of(b), x->ids, x->offsets, x->n);
 }
 

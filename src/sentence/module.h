@@ -29,6 +29,8 @@ typedef struct att_module {
     const att_nn_linear *linear, *shortcut; /* shortcut of a residual of other features; or NULL */
     /* LayerNorm */
     const att_nn_norm *norm;
+    /* Dropout */
+    float dropout;
 } att_module;
 
 struct att_module_type {
@@ -41,7 +43,8 @@ struct att_module_type {
     att_var *(*apply)(att_tape *t, const att_module *m, const att_texts *texts, att_var *x);
 };
 
-extern const att_module_type att_module_pooling, att_module_dense, att_module_layer_norm, att_module_normalize;
+extern const att_module_type att_module_pooling, att_module_dense, att_module_layer_norm, att_module_normalize,
+    att_module_dropout;
 
 /* Returns the type of a class in modules.json, whose last component is `name`; NULL: none. */
 const att_module_type *att_module_type_of(const char *name);

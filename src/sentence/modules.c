@@ -8,7 +8,7 @@
 /* ---- types */
 
 static const att_module_type *const types[] = {&att_module_pooling, &att_module_dense, &att_module_layer_norm,
-                                               &att_module_normalize};
+                                               &att_module_normalize, &att_module_dropout};
 
 const att_module_type *att_module_type_of(const char *name)
 {
@@ -117,8 +117,8 @@ static void read_module(att_settings *s, size_t i, att_modules *out)
     else if (!backbone && !type)
         att_settings_fail(
             s, ATT_ERR_UNSUPPORTED,
-            "module %d is \"%.100s\", which is not supported; Transformer, then Pooling, Dense, LayerNorm "
-            "and Normalize are",
+            "module %d is \"%.100s\", which is not supported; Transformer, then Pooling, Dense, LayerNorm, "
+            "Normalize and Dropout are",
             (int)i, class);
     else if (backbone != (i == 0))
         att_settings_fail(s, ATT_ERR_FORMAT, "module %d is \"%.100s\", but %s", (int)i, class,
@@ -224,7 +224,7 @@ static att_status check_module(att_ctx *ctx, att_modules *m, int i, features *to
         return att_fail(ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %lld, but by %s it is applied to %lld features",
                         file_of(m, i).text, x->in_key, (long long)x->in, file_of(m, in.by).text, (long long)in.n);
     *out = (features){x->poolings ? x->poolings * in.n : x->out ? x->out : in.n, i};
-    if (!x->of_tokens)
+    if (!x->of_tokens && x->type != &att_module_dropout) /* which training alone applies */
         m->normalized = x->type == &att_module_normalize;
     return ATT_OK;
 }

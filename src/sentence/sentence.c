@@ -85,7 +85,7 @@ static void free_sentence(att_model *base)
 static att_var *prepare(att_tape *t, const void *model)
 {
     const att_texts texts = {.ids = (const int32_t[]){0}, .offsets = (const int64_t[]){0, 1}, .n = 1};
-    return att_sentence_apply(t, model, &texts, NULL);
+    return att_sentence_apply(t, model, &texts);
 }
 
 static const att_model_kind kind = {
@@ -125,7 +125,7 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
                              .layers = m->backbone.info.layers,
                              .heads = m->backbone.info.heads,
                              .normalized = m->modules.normalized,
-                             .plain = m->modules.plain,
+                             .plain = m->modules.plain && pooling,
                              .similarity = p->similarity,
                              .full_dim = m->modules.dim,
                              .token_dim = m->modules.token_dim,
@@ -177,11 +177,10 @@ att_status att_sentence_prompt(const att_sentence *m, const char *name, const ch
 
 /* ---- from tokens to a vector */
 
-att_var *att_sentence_apply(att_tape *t, const att_sentence *m, const att_texts *texts,
-                            const att_backbone_dropout *dropout)
+att_var *att_sentence_apply(att_tape *t, const att_sentence *m, const att_texts *texts)
 {
     const att_backbone *b = &m->backbone;
-    att_var *x = (b->kind->vectors ? b->kind->vectors : b->kind->tokens)(t, b, texts, dropout);
+    att_var *x = (b->kind->vectors ? b->kind->vectors : b->kind->tokens)(t, b, texts);
     return att_modules_apply(t, &m->modules, texts, b->kind->vectors ? NULL : x, b->kind->vectors ? x : NULL);
 }
 

@@ -32,9 +32,8 @@ att_status att_sentence_prompt_tokens(const att_sentence *m, const char *prompt,
 att_status att_sentence_choose_prompt(const att_sentence *m, const char *caller, const char *prompt, const char *name,
                                       const char **text);
 
-/* Returns the vectors of texts, [n, m->modules.dim], not truncated. dropout or NULL. */
-att_var *att_sentence_apply(att_tape *t, const att_sentence *m, const att_texts *texts,
-                            const att_backbone_dropout *dropout);
+/* Returns the vectors of texts, [n, m->modules.dim], not truncated. */
+att_var *att_sentence_apply(att_tape *t, const att_sentence *m, const att_texts *texts);
 /* Truncates vectors x [n, m->modules.dim] to their first numbers, [n, dims], and normalizes them if the model's are
  * normalized.
  */

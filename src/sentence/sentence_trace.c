@@ -14,7 +14,7 @@ static att_var *apply(const void *self, att_tape *t)
 {
     const traced *of = self;
     const att_texts texts = {.ids = of->ids, .offsets = (const int64_t[]){0, of->n}, .n = 1};
-    return of->m->backbone.kind->tokens(t, &of->m->backbone, &texts, NULL);
+    return of->m->backbone.kind->tokens(t, &of->m->backbone, &texts);
 }
 
 static att_var *embed(const void *self, att_tape *t, att_var *x)

@@ -34,6 +34,7 @@ typedef struct sentence_data {
     /* The current batch: its first texts, then its second ones, ... */
     int32_t *ids;
     int64_t *offsets;       /* [columns batch + 1] */
+    int64_t *counting;      /* [columns batch + 1]: 0, 1, 2 ... */
     uint32_t *sequence_ids; /* [columns batch] */
     float *target;          /* [batch] -score */
     int32_t *class;         /* [batch] labels, or 0, 1, 2 ... */
@@ -95,9 +96,12 @@ static att_status allocate(sentence_data *t)
     t->order = array(t, true, n, sizeof *t->order, &ok);
     t->first = array(t, ranking, n + 1, sizeof *t->first, &ok);
     t->offsets = array(t, true, texts + 1, sizeof *t->offsets, &ok);
+    t->counting = array(t, true, texts + 1, sizeof *t->counting, &ok);
     t->sequence_ids = array(t, true, texts, sizeof *t->sequence_ids, &ok);
     t->target = array(t, scored, batch, sizeof *t->target, &ok);
     t->class = array(t, ranking || labeled, batch, sizeof *t->class, &ok);
+    for (int64_t i = 0; ok && i <= texts; i++)
+        t->counting[i] = i;
     return ok ? ATT_OK : ATT_ERR_MEMORY;
 }
 
@@ -173,8 +177,8 @@ static void free_data(void *self)
     sentence_data *t = self;
     for (int64_t i = 0; t->tokens && i < t->options.columns * t->options.pairs; i++)
         att_tokens_free(t->base.ctx, &t->tokens[i]);
-    void *const all[] = {t->tokens, t->score,   t->label,        t->order,  t->first,
-                         t->ids,    t->offsets, t->sequence_ids, t->target, t->class};
+    void *const all[] = {t->tokens,  t->score,        t->label,  t->order, t->first,   t->ids,
+                         t->offsets, t->sequence_ids, t->target, t->class, t->counting};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(t->base.ctx, all[i]);
     att_distinct_batches_free(&t->distinct);
@@ -235,9 +239,9 @@ static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, 
     sum->examples += n;
     sum->sources += t->offsets[texts];
 
-    const att_texts batch = {.ids = t->ids, .offsets = t->offsets, .n = texts};
-    const att_backbone_dropout dropout = {.seed = rows->seed, .sequence_ids = t->sequence_ids};
-    att_var *x = att_sentence_apply(tape, t->model, &batch, &dropout);
+    const att_texts_dropout dropout = {.seed = rows->seed, .sequence_ids = t->sequence_ids, .rows = t->counting};
+    const att_texts batch = {.ids = t->ids, .offsets = t->offsets, .n = texts, .dropout = &dropout};
+    att_var *x = att_sentence_apply(tape, t->model, &batch);
     if (!t->model->modules.normalized && att_sentence_loss_is_cosine(&t->loss))
         x = att_normalize(tape, x, 1e-12f);
     const att_sentence_batch b = {.x = x,

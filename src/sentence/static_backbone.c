@@ -24,15 +24,14 @@ static att_status tokenize(const att_backbone *b, int64_t n, const char *const *
 }
 
 /* There is no dropout. */
-static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout)
+static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x)
 {
-    (void)dropout;
     return att_static_apply(t, static_of(b), x->ids, x->offsets[x->n]);
 }
 
-static att_var *vectors(att_tape *t, const att_backbone *b, const att_texts *x, const att_backbone_dropout *dropout)
+static att_var *vectors(att_tape *t, const att_backbone *b, const att_texts *x)
 {
-    att_var *y = att_pool(t, tokens(t, b, x, dropout), x->offsets, x->n, ATT_POOLING_MEAN, 0);
+    att_var *y = att_pool(t, tokens(t, b, x), x->offsets, x->n, ATT_POOLING_MEAN, 0);
     return static_of(b)->normalized ? att_normalize(t, y, 1e-12f) : y;
 }
 

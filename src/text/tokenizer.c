@@ -48,8 +48,9 @@ void att_token_sink_fail(att_token_sink *s, att_status status)
     s->truncated = true;
 }
 
-void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t bytes, bool by_characters)
+void att_token_sink_unknown(att_token_sink *s, const char *text, size_t bytes, bool by_characters)
 {
+    s->tokens.unknown = true;
     if (!s->options->unknown)
         return;
     for (size_t i = 0, n; i < bytes; i += n) {
@@ -275,6 +276,7 @@ static void join_pair(att_token_sink *s, const att_template *p, const att_tokens
         share_room(max - special_tokens(p), n);
     s->limit = INT64_MAX;
     s->truncated = n[0] < part[0]->count || n[1] < part[1]->count;
+    s->tokens.unknown = part[0]->unknown || part[1]->unknown;
     for (int64_t i = 0; i < p->count; i++) {
         int32_t special = p->item[i];
         const int text = special == ATT_TEXT_B;

@@ -48,7 +48,7 @@ void att_token_sink_add(att_token_sink *sink, const int32_t *ids, int64_t n);
 /* Appends a token for bytes [begin, end) of the text. */
 void att_token_sink_add_at(att_token_sink *sink, int32_t id, int64_t begin, int64_t end);
 /* Reports text [bytes] that becomes the unknown token: character by character, or as a whole. */
-void att_token_sink_unknown(const att_token_sink *sink, const char *text, size_t bytes, bool by_characters);
+void att_token_sink_unknown(att_token_sink *sink, const char *text, size_t bytes, bool by_characters);
 /* Makes att_tokenize fail with a status whose message is set. */
 void att_token_sink_fail(att_token_sink *sink, att_status status);
 

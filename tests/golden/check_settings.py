@@ -20,7 +20,7 @@ import timm.models.vision_transformer
 import transformers
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
-from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
+from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm, Pooling
 from timm.models._hub import save_for_hf
 from transformers import tokenization_utils_base
 from transformers.modeling_rope_utils import RopeParameters
@@ -83,7 +83,7 @@ KNOWN = {
     "modules.json": {"idx", "name", "path", "type", "kwargs"},
     "Transformer": set(Transformer.config_keys) | {"max_seq_length", "do_lower_case"},
     "Pooling": set(Pooling.config_keys), "Normalize": set(Normalize.config_keys),
-    "Dense": set(Dense.config_keys), "LayerNorm": set(LayerNorm.config_keys),
+    "Dense": set(Dense.config_keys), "LayerNorm": set(LayerNorm.config_keys), "Dropout": set(Dropout.config_keys),
     **{n: of_tokenizer(n) for n in ("BertTokenizer", "GPT2Tokenizer", "LlamaTokenizer", "Qwen2Tokenizer",
                                     "PreTrainedTokenizerFast", "MarianTokenizer")},
     "timm": of_timm(),

@@ -20,7 +20,7 @@ import numpy
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
-from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
+from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm, Pooling
 from transformers import BertTokenizer
 
 from make_tiny_bert import tiny
@@ -34,7 +34,8 @@ OLD = {"sentence_transformers.base.modules.transformer.Transformer": "sentence_t
        "sentence_transformers.base.modules.dense.Dense": "sentence_transformers.models.Dense",
        "sentence_transformers.base.modules.normalize.Normalize": "sentence_transformers.models.Normalize",
        "sentence_transformers.sentence_transformer.modules.pooling.Pooling": "sentence_transformers.models.Pooling",
-       "sentence_transformers.sentence_transformer.modules.layer_norm.LayerNorm": "sentence_transformers.models.LayerNorm"}
+       "sentence_transformers.sentence_transformer.modules.layer_norm.LayerNorm": "sentence_transformers.models.LayerNorm",
+       "sentence_transformers.sentence_transformer.modules.dropout.Dropout": "sentence_transformers.models.Dropout"}
 PROMPTS = {"query": "ab c: ", "passage": "d e ", "none": ""}
 NAMES = ["config_sentence_transformers.json", "modules.json"]
 lines = []
@@ -132,6 +133,7 @@ def all_variants():
     variant(Pooling(12, "mean"), Normalize(), dims=5, similarity="dot")
     variant(Pooling(12, "mean"), dense(12, 8), dims=3, similarity="euclidean")
     variant(Pooling(12, "mean"), Normalize(), dense(12, 8), Normalize(), dims=4, truncate_dim=7)
+    variant(Pooling(12, "mean"), Dropout(0.3), dense(12, 6), Normalize(), Dropout(), older=True)
 
 
 if __name__ == "__main__":

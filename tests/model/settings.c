@@ -223,6 +223,7 @@ static const subject subjects[] = {
      "",
      {{"2/config.json", "{\"in_features\": 12, \"out_features\": 3}"}, SENTENCE_WITH("Dense")}},
     {"LayerNorm", open_sentence, "", {{"2/config.json", "{\"dimension\": 12}"}, SENTENCE_WITH("LayerNorm")}},
+    {"Dropout", open_sentence, "", {{"2/config.json", "{\"dropout\": 0.5}"}, SENTENCE_WITH("Dropout")}},
     {"BertTokenizer",
      open_tokenizer,
      "",

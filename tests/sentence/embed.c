@@ -97,7 +97,7 @@ static void ids_give_the_bits_of_their_texts_and_the_same_counts(void **state)
     static id_lists given;
     const char *line[LINES];
     int64_t tokens[2][LINES];
-    bool truncated[2][LINES], some = false;
+    bool truncated[2][LINES], unknown[3], some = false;
     make_lines(text, line, 0);
     const test_folder f = tiny_sentence();
     att_sentence *m = open_sentence(ctx, f.path);
@@ -115,6 +115,12 @@ static void ids_give_the_bits_of_their_texts_and_the_same_counts(void **state)
         some |= truncated[0][i];
     }
     assert_true(some);
+    o = ATT_OPTIONS(att_embed_options, .unknown = unknown, .prompt = "a ");
+    assert_int_equal(
+        att_sentence_embed(m, 3, (const char *const[]){"cab", "a \xE2\x98\x83", "\xE2\x98\x83 "}, NULL, o, y), ATT_OK);
+    assert_false(unknown[0]);
+    assert_true(unknown[1]);
+    assert_true(unknown[2]);
     att_sentence_free(m);
     folder_remove(&f);
 }

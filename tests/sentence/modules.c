@@ -5,6 +5,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/sentence_model.h"
 #include "fixtures/tiny_modules.h"
+#include "sentence/sentence.h"
 
 #include <math.h>
 
@@ -12,7 +13,7 @@
 
 /* ---- folders of sentence-transformers */
 
-enum { TEXTS = 4, MAX_DIM = 128, FOLDERS = 28 };
+enum { TEXTS = 4, MAX_DIM = 128, FOLDERS = 29 };
 
 /* Those of make_modules.py */
 static const char *const texts[TEXTS] = {"cab bed", "fig", "a b c d e f g h i j k l m n o p q r s t", ""};
@@ -311,6 +312,7 @@ static const struct {
      "\"pooling_mode\" has \"median\", not one of cls, max, mean, mean_sqrt_len_tokens, weightedmean and lasttoken"},
     {DENSE, "1_Pooling", "{\"embedding_dimension\": 12, \"include_prompt\": \"no\"}", ATT_ERR_FORMAT,
      "\"include_prompt\" is \"no\""},
+    {WITH(TYPE("2_Dropout", "Dropout")), "2_Dropout", "{\"dropout\": 1.5}", ATT_ERR_FORMAT, "\"dropout\" is 1.5"},
 };
 
 static void modules_that_are_wrong_or_do_not_fit_are_named(void **state)
@@ -474,6 +476,56 @@ static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **s
 
 /* ---- training */
 
+/* A Dropout sets about half of the numbers to 0 and doubles the others, the same in each batch; without training it
+ * does nothing. */
+static void a_dropout_applies_in_training_alone(void **state)
+{
+    (void)state;
+    enum { N = 50, DIM = 12 };
+    static float x[N * DIM];
+    int64_t counting[N + 1];
+    uint32_t sequences[N];
+    int64_t dropped = 0;
+    const test_folder f = tiny_sentence();
+    folder_write(&f, "modules.json", WITH(TYPE("2_Dropout", "Dropout")));
+    tiny_write_module(&f, "2_Dropout", "{\"dropout\": 0.5}", NULL);
+    att_sentence *m = open_sentence(ctx, f.path);
+    att_tape *t;
+    att_tensor in, all, some;
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    for (int64_t i = 0; i <= N; i++)
+        counting[i] = i;
+    for (int64_t i = 0; i < N; i++)
+        sequences[i] = (uint32_t)i;
+    for (int64_t i = 0; i < N * DIM; i++)
+        x[i] = (float)(i + 1);
+    const att_texts_dropout dropout = {.seed = 5, .sequence_ids = sequences, .rows = counting},
+                            last = {.seed = 5, .sequence_ids = sequences + 9, .rows = counting};
+    att_texts texts_of = {.offsets = counting, .n = N}; /* of one token each, which the mean does not change */
+    att_wrap(&in, x, ATT_F32, ATT_DIMS(N, DIM), NULL);
+    assert_int_equal(att_var_value(t, att_modules_apply(t, &m->modules, &texts_of, att_constant(t, &in), NULL), &all),
+                     ATT_OK);
+    assert_memory_equal(all.data, x, sizeof x);
+    texts_of.dropout = &dropout;
+    assert_int_equal(att_var_value(t, att_modules_apply(t, &m->modules, &texts_of, att_constant(t, &in), NULL), &all),
+                     ATT_OK);
+    for (int64_t i = 0; i < N * DIM; i++) {
+        const float y = ((const float *)all.data)[i];
+        assert_true(y == 0 || y == 2 * x[i]);
+        dropped += y == 0;
+    }
+    assert_in_range(dropped, N * DIM / 2 - 61, N * DIM / 2 + 61); /* 5 standard deviations, sqrt(N DIM) / 2 each */
+    texts_of.dropout = &last;
+    texts_of.n = 1;
+    att_wrap(&in, x + 9 * DIM, ATT_F32, ATT_DIMS(1, DIM), NULL);
+    assert_int_equal(att_var_value(t, att_modules_apply(t, &m->modules, &texts_of, att_constant(t, &in), NULL), &some),
+                     ATT_OK);
+    assert_memory_equal(some.data, (const float *)all.data + 9 * DIM, DIM * sizeof *x);
+    att_tape_free(t);
+    att_sentence_free(m);
+    folder_remove(&f);
+}
+
 static void a_training_of_modules_resumes_and_writes_them(void **state)
 {
     (void)state;
@@ -520,6 +572,7 @@ int main(void)
         cmocka_unit_test(parameters_of_modules_are_the_models_and_can_be_frozen),
         cmocka_unit_test(weights_of_a_module_that_are_wrong_are_named),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
+        cmocka_unit_test(a_dropout_applies_in_training_alone),
         cmocka_unit_test(a_training_of_modules_resumes_and_writes_them),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

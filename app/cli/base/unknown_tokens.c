@@ -41,20 +41,18 @@ void cli_unknown_end_line(cli_unknown *u)
     u->in_line = false;
 }
 
-int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const cli_lines *in, int64_t max_tokens)
+int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const char *line, size_t bytes,
+                     int64_t max_tokens)
 {
     const att_tokenize_options *o =
         ATT_OPTIONS(att_tokenize_options, .max_tokens = max_tokens, .unknown = cli_unknown_add, .user = u);
-    int code = CLI_DONE;
-    for (int64_t i = 0; !code && i < in->count; i++) {
-        att_tokens tokens;
-        code = cli_status(ctx, att_tokenize(t, in->text[i], in->bytes[i], o, &tokens));
-        if (code)
-            break;
-        att_tokens_free(ctx, &tokens);
-        cli_unknown_end_line(u);
-    }
-    return code;
+    att_tokens tokens;
+    const int code = cli_status(ctx, att_tokenize(t, line, bytes, o, &tokens));
+    if (code)
+        return code;
+    att_tokens_free(ctx, &tokens);
+    cli_unknown_end_line(u);
+    return CLI_DONE;
 }
 
 /* Appends a text as far as it fits, invisible characters as code points; returns the new end of the list. */

@@ -2,8 +2,6 @@
 #ifndef CLI_BASE_UNKNOWN_TOKENS_H
 #define CLI_BASE_UNKNOWN_TOKENS_H
 
-#include "lines.h"
-
 #include <attend_text.h>
 
 #include <jansson.h>
@@ -24,8 +22,9 @@ typedef struct cli_unknown {
 void cli_unknown_add(void *user, const char *text, size_t bytes);
 /* Ends the current line. */
 void cli_unknown_end_line(cli_unknown *u);
-/* Adds the unknown texts of a block of lines, each up to max_tokens (0: no limit). */
-int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const cli_lines *in, int64_t max_tokens);
+/* Adds the unknown texts of a line, up to max_tokens (0: no limit). */
+int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const char *line, size_t bytes,
+                     int64_t max_tokens);
 /* Writes all texts, separated by spaces, or as ids; invisible characters as code points: U+200B. */
 void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
 /* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */

@@ -2,7 +2,6 @@
 
 #include "correlation.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,50 +40,12 @@ void cli_embedder_close(cli_embedder *e)
         cli_model_close(&e->text.base);
 }
 
-/* A word, as names of prompts are; a text has other characters, too. */
-static bool is_word(const char *text)
-{
-    size_t n = 0;
-    while (isalnum((unsigned char)text[n]) || text[n] == '-' || text[n] == '_')
-        n++;
-    return n > 0 && !text[n];
-}
-
-/* Refuses a word that is not the name of one of the model's prompts. */
-static int refuse_name(const cli_embedder *e, const char *option, const char *given)
-{
-    const int n = (int)e->text.info.prompts;
-    const char **names = malloc(((size_t)n + 1) * sizeof *names);
-    cli_hint hint;
-    if (!names)
-        return cli_fail_memory();
-    for (int i = 0; i < n; i++)
-        att_sentence_prompt_at(e->text.sentence, i, &names[i]);
-    cli_fail(
-        "--%s: %s has no prompt \"%s\"%s", option, e->name, given,
-        cli_did_you_mean(&hint, "", given, names, n,
-                         "; \"attend info\" lists them; a text before each text is more than a word, as \"query: \""));
-    free(names);
-    return CLI_FAILED;
-}
-
 int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, const char *usual)
 {
-    const char *name;
     e->prompt = NULL;
     if (e->images)
         return given ? cli_misuse("--%s is of texts, not of images", option) : CLI_DONE;
-    for (int64_t i = 0; given && i < e->text.info.prompts; i++) {
-        const char *text = att_sentence_prompt_at(e->text.sentence, i, &name);
-        if (!strcmp(name, given))
-            e->prompt = text;
-    }
-    if (e->prompt)
-        return CLI_DONE;
-    if (given && is_word(given))
-        return refuse_name(e, option, given);
-    e->prompt = given;
-    return given ? CLI_DONE : cli_status(e->ctx, att_sentence_prompt(e->text.sentence, usual, &e->prompt));
+    return cli_sentence_prompt(&e->text, option, given, usual, &e->prompt);
 }
 
 int cli_embedder_truncate(cli_embedder *e, int64_t dims)
@@ -233,7 +194,7 @@ int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *ite
         return cli_fail_memory();
     const att_status s = att_sentence_embed(e->text.sentence, n, items, bytes,
                                             ATT_OPTIONS(att_embed_options, .tokens = e->tokens, .truncated = shortened,
-                                                        .prompt = e->prompt, .dims = e->dims),
+                                                        .unknown = e->unknown, .prompt = e->prompt, .dims = e->dims),
                                             vectors);
     for (int64_t i = 0; i < n; i++)
         *truncated += shortened[i];

@@ -19,6 +19,7 @@ typedef struct cli_embedder {
     const char *prompt;        /* text before each text; or NULL: the model's default prompt */
     int64_t *tokens;           /* [block] or NULL: receives the number of tokens of each text that is embedded */
     bool *truncated;           /* [block] or NULL: receives which of them were truncated */
+    bool *unknown;             /* [block] or NULL: receives which of them have a part that the model does not know */
     /* private: one of them is open */
     cli_sentence text;
     cli_vision vision;
@@ -29,9 +30,7 @@ typedef struct cli_embedder {
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
 void cli_embedder_close(cli_embedder *e);
 
-/* Sets the text before each text, by the name of one of the model's prompts or as it is, as --`option` has it: `given`,
- * where a name is letters, digits, - and _ alone. NULL: the prompt of the name `usual`; if that is NULL, too, the
- * default prompt. Error: no such prompt. */
+/* Sets the text before each text, as cli_sentence_prompt finds it. Images have none. */
 int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, const char *usual);
 /* Truncates embeddings to their first `dims` numbers; 0: does not. */
 int cli_embedder_truncate(cli_embedder *e, int64_t dims);
@@ -56,9 +55,6 @@ void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, cons
 #define CLI_DIMS(to)                                                                         \
     {"dims", 0, "N", .integer = (to), .min = 1, .max = 1 << 20, .quiet = true,               \
      .help = "truncate vectors to their first N numbers, and normalize them if the model's are; default: all"}
-#define CLI_PROMPT(to, name, what, usual)                                                    \
-    {name, 0, "PROMPT", .text = (to), .quiet = true,                                         \
-     .help = "text before each " what ", or the name of one of the model's prompts; \"\": none; default: " usual}
 /* clang-format on */
 
 #endif

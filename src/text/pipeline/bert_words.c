@@ -16,7 +16,7 @@ static void add(encoder *e, const int32_t *ids, int64_t n)
     e->words.truncated |= e->sink->truncated;
 }
 
-void att_wordpiece_report_unknown(const att_vocabulary *v, const att_token_sink *sink, const char *word, size_t bytes)
+void att_wordpiece_report_unknown(const att_vocabulary *v, att_token_sink *sink, const char *word, size_t bytes)
 {
     bool all_known = true;
     for (size_t i = 0, n; i < bytes; i += n) {

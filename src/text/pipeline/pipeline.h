@@ -81,7 +81,7 @@ struct att_pipeline {
 void att_encode_bert_words(att_token_sink *sink, const char *text, size_t bytes);
 /* Reports a word that WordPiece cannot segment: its characters that are in no token, or the whole word if each is in a
  * token. (bert_words.c) */
-void att_wordpiece_report_unknown(const att_vocabulary *v, const att_token_sink *sink, const char *word, size_t bytes);
+void att_wordpiece_report_unknown(const att_vocabulary *v, att_token_sink *sink, const char *word, size_t bytes);
 
 /* Finds the tokens "<0x00>" to "<0xFF>". */
 void att_find_byte_tokens(const att_vocabulary *v, int32_t byte[256]);
