@@ -14,6 +14,7 @@ static const cli_option options[] = {
              "of translators and captioners cross"},
     {"target", 0, "TEXT", .text = &asked.target,
      .help = "translation of the text, or caption of the image; default: the model's own"},
+    CLI_PROMPT(&asked.prompt, "prompt", "text of a sentence model", "the model's default prompt, if it has one"),
     {"layer", 'l', "N", .integer = &asked.layer, .max = 1000, .quiet = true,
      .help = "layer, from 0; default: the last; of an image: rollout, the product of the attention of all layers"},
     {"head", 'H', "N", .integer = &asked.head, .max = 1000, .quiet = true,
@@ -99,6 +100,8 @@ static int run(int n, char **arguments)
     const attention_kind *kind = kind_of_model();
     if (asked.target && !kind->writes)
         return cli_misuse("--target is for translators and captioners");
+    if (asked.prompt && !kind->prompts)
+        return cli_misuse("--prompt is for sentence models");
     code = attended_open(&a, kind, &asked);
     if (!code && chosen.show)
         code = chosen.show(&a);

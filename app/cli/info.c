@@ -473,7 +473,9 @@ static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
                              {"kind", "kind", 0, att_subject_name(id.subject)},
                              {"type", "type", 0, id.type},
                              {"class", "class", 0, id.architecture}};
-    print_facts(identity, *id.architecture ? 5 : 4);
+    for (size_t i = 0; i < sizeof identity / sizeof *identity; i++)
+        if (!identity[i].text || *identity[i].text)
+            print_facts(&identity[i], 1);
     show(m);
     print_weights(&weights);
     if (memory)

@@ -55,11 +55,14 @@ static void language_models_are_recognized(void **state)
     static const char *const models[] = {"class", "gguf", "lm/gguf/x.gguf"};
     for (int i = 0; i < 3; i++) {
         char line[256], message[256];
-        snprintf(line, sizeof line, "ATTEND_MODELS=lm $A embed -m %s in", models[i]);
+        snprintf(line, sizeof line, "ATTEND_MODELS=lm $A translate -m %s in", models[i]);
         snprintf(message, sizeof message, "attend: %s is a language model: attend chat\n", models[i]);
         assert_refused(line, 1, message);
     }
     assert_refused("ATTEND_MODELS=lm $A embed -m nix in", 1, "available are: class, gguf");
+    assert_refused("ATTEND_MODELS=lm $A embed -m gguf in", 1, "attend: gguf is a language model: attend chat\n");
+    /* A folder may be a sentence model, too. */
+    assert_refused("ATTEND_MODELS=lm $A embed -m class in", 1, "config.json: there is no \"model_type\"");
 }
 
 /* By their type or, of timm's models, by their architecture */

@@ -14,7 +14,7 @@
 
 /* The values of the options */
 typedef struct attention_request {
-    const char *argument, *model, *target, *svg, *pair;
+    const char *argument, *model, *target, *svg, *pair, *prompt;
     cli_texts hide, zero;
     int64_t layer, head, from, threads; /* -1: not given */
     int side, dtype;                    /* side -1: not given */
@@ -41,6 +41,7 @@ typedef struct attention_kind {
                            * side */
     bool mean;            /* the mean of all heads is shown unless --head is given; false: head 0 */
     bool image, writes;   /* the argument is an image; the model writes a target, which --target replaces */
+    bool prompts;         /* --prompt stands before the argument */
     const char *argument; /* the name of the argument in JSON; or NULL: JSON does not have it */
     const char *outcome;  /* the result's columns: "tokens", "classes", "items" */
     /* Reads the argument of an open model. */
@@ -73,6 +74,7 @@ struct attended {
     int32_t *target; /* [n_target]: tokens of a translation without its end, or words of a caption */
     int64_t n_target;
     cli_histories history;
+    const char *prompt; /* before the text of a sentence model */
     /* Fields of all kinds: */
     att_trace *described; /* without numbers */
     att_trace_info info;

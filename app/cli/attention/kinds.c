@@ -14,9 +14,18 @@ static int read_text(attended *a)
     return cli_paths_refuse_images(1, &text);
 }
 
+static int read_sentence(attended *a)
+{
+    const int code = read_text(a);
+    if (!code && a->m.sentence.info.layers == 0)
+        return cli_fail("%s has no attention: an embedding is the mean of vectors of tokens", a->m.base.name);
+    return code ? code : cli_sentence_prompt(&a->m.sentence, "prompt", a->asked->prompt, NULL, &a->prompt);
+}
+
 static att_status trace_sentence(const attended *a, const att_trace_options *o, att_trace **out)
 {
-    return att_sentence_trace(a->m.sentence.sentence, a->asked->argument, strlen(a->asked->argument), NULL, o, out);
+    return att_sentence_trace(a->m.sentence.sentence, a->asked->argument, strlen(a->asked->argument), a->prompt, o,
+                              out);
 }
 
 static const char *sentence_token(const attended *a, int32_t id)
@@ -259,9 +268,11 @@ static attention_result scores(const attended *a)
 
 static const attention_kind sentence_models = {.model = &cli_sentence_kind,
                                                .side = ATT_TRACE_SIDE_ENCODER,
-                                               .read = read_text,
+                                               .prompts = true,
+                                               .read = read_sentence,
                                                .trace = trace_sentence,
                                                .source = sentence_token,
+                                               .target = sentence_token, /* with a causal backbone */
                                                .result = vector};
 
 static const attention_kind text_classifiers = {.model = &cli_text_classifier_kind,

@@ -210,6 +210,13 @@ static int find_only(att_subject subject, att_model_path *path)
                       fetch ? "; \"attend fetch " : "", fetch ? fetch : "", fetch ? "\" downloads one" : "");
 }
 
+/* Returns whether a model of another subject is in a folder that opens as one of this: a causal language model as a
+ * sentence model, which pools its hidden states. */
+static bool opens_as(att_subject subject, att_subject found, const char *folder)
+{
+    return subject == ATT_SUBJECT_SENTENCE && found == ATT_SUBJECT_LANGUAGE && is_file(folder, "/config.json");
+}
+
 int cli_model_find(att_subject subject, const char *name, att_model_path *path)
 {
     int code = name ? find_named(subject, name, path) : find_only(subject, path);
@@ -222,10 +229,10 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
         return unfinished;
     const att_subject found = cli_model_subject(path->text);
     if (subject == ATT_SUBJECT_CLASSIFIER && found == ATT_SUBJECT_SENTENCE)
-        return cli_fail("%s is a sentence model, an encoder without a classifier: \"attend search\" ranks by its "
-                        "vectors, and \"attend train rerank\" trains a classifier on it",
+        return cli_fail("%s is a sentence model, which has no classifier: \"attend search\" ranks by its vectors, and "
+                        "\"attend train rerank\" trains a classifier on a text encoder",
                         name ? name : path->text);
-    if (found != subject && found != ATT_SUBJECT_NONE)
+    if (found != subject && found != ATT_SUBJECT_NONE && !opens_as(subject, found, path->text))
         return cli_fail("%s is a %s: %s", name, att_subject_name(found), commands[found].use);
     return CLI_DONE;
 }

@@ -13,8 +13,8 @@ att_subject cli_model_subject(const char *path);
 /* Returns whether there is a model of this name or path, and of this subject. name NULL: false. */
 bool cli_model_is(att_subject subject, const char *name);
 /* Finds the folder of a model of this subject by att_model_find; ATT_SUBJECT_NONE: of any. name NULL: the only model of
- * the subject. Errors: it is of another subject (the message names the command for it); there is none (the message
- * states how to get one); there are several. */
+ * the subject. A folder of a language model counts as a sentence model, too. Errors: it is of another subject (the
+ * message names the command for it); there is none (the message states how to get one); there are several. */
 int cli_model_find(att_subject subject, const char *name, att_model_path *path);
 
 /* ---- Opening ----------------------------------------------------------------- */

@@ -97,7 +97,7 @@ static void what_cannot_be_ranked_is_named(void **state)
     assert_refused("echo '{}' >x.jsonl; $A rerank -m $R -c x.jsonl a", 1, "line 1 is not an object with a \"text\"");
     assert_refused("echo 'a' >x.jsonl; $A rerank -m $R -c x.jsonl a", 1, "x.jsonl: line 1 is not JSON");
     assert_refused("$A rerank -m $C -c docs.txt a", 1, "has 3 labels (contradiction, entailment, ...), not one score");
-    assert_refused("$A rerank -m $D -c docs.txt a", 1, "is a sentence model, an encoder without a classifier");
+    assert_refused("$A rerank -m $D -c docs.txt a", 1, "is a sentence model, which has no classifier");
     assert_refused("$A rerank -m fashion-mnist -c docs.txt a", 1, "fashion-mnist is a vision model: attend classify");
     assert_refused("$A embed -m $R --text a", 1, "is a text classifier: attend rerank, attend classify");
     assert_refused("$A rerank -m $R a", 2, "--corpus FILE is needed, of documents, or --pairs FILE");
@@ -138,8 +138,7 @@ static void a_search_is_reranked(void **state)
     assert_refused("$A search -m $D -c docs.txt --candidates 2 a", 2, "--candidates needs --rerank MODEL");
     assert_refused("$A search -m $D -c docs.txt --rerank $R --candidates 2 -k 3 a", 2,
                    "--candidates is 2, fewer than --top, 3");
-    assert_refused("$A search -m $D -c docs.txt --rerank $D a", 1,
-                   "is a sentence model, an encoder without a classifier");
+    assert_refused("$A search -m $D -c docs.txt --rerank $D a", 1, "is a sentence model, which has no classifier");
 }
 
 /* ---- classify */
