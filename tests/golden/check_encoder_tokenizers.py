@@ -2,7 +2,7 @@
 """Compares the tokenizers of text encoders with AutoTokenizer of `transformers`: ids and offsets of the 10,000 lines of
 text_lines.py, and of the lines of files.
 
-    tests/golden/check_encoder_tokenizers.py [--tool build/attend] [FILE ...]
+    tests/golden/check_encoder_tokenizers.py [--tool build/attend] [--only PART_OF_NAME] [FILE ...]
 
 The tokenizers learn from snippets.txt, examples/facts.txt and the files. Run with transformers 5.23.0, tokenizers 0.23,
 sentencepiece 0.2, protobuf 7.36.
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import modern_encoders as modern
 import sentencepiece
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
@@ -94,6 +95,17 @@ def wordpiece(texts, name, special):
     return make
 
 
+def pieces(texts):
+    """Those that SentencePiece learns, with their scores"""
+    t = sentencepiece.SentencePieceProcessor(model_proto=learn(texts))
+    return [(t.id_to_piece(i), t.get_score(i)) for i in range(t.get_piece_size()) if not t.is_control(i) and not t.is_unknown(i)]
+
+
+def rotary(make, learned):
+    """A tokenizer of encoders with rotary positions, without a limit"""
+    return lambda folder: make(learned, folder, 1 << 20)
+
+
 BERT, MPNET = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
 
 
@@ -106,7 +118,10 @@ def folders(texts):
             "camembert": saved(camembert), "camembert, .model": camembert,
             "roberta": saved(roberta(texts)), "roberta, merges.txt": roberta(texts),
             "mpnet": saved(mpnet), "mpnet, vocab.txt": mpnet,
-            "distilbert, vocab.txt": wordpiece(texts, "DistilBertTokenizer", BERT)}
+            "distilbert, vocab.txt": wordpiece(texts, "DistilBertTokenizer", BERT),
+            "modernbert": rotary(modern.byte_level, texts), "modernbert, Japanese": rotary(modern.japanese, pieces(texts)),
+            "gemma": rotary(modern.gemma, pieces(texts)),
+            "nomic_bert": rotary(modern.wordpiece, list(dict.fromkeys(p.strip("▁") or "▁" for p, _ in pieces(texts))))}
 
 
 def in_bytes(text, offsets):
@@ -131,6 +146,7 @@ def lines(files):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--tool", default="build/attend")
+    options.add_argument("--only", default="")
     options.add_argument("files", nargs="*")
     options = options.parse_args()
     texts = [t.decode("utf-8", "replace") for t in SNIPPETS * 3]
@@ -140,6 +156,8 @@ def main():
     texts = [t.replace("\0", " ") for t in texts if t.strip() and len(t.encode()) < 4000]
     all, good = list(lines(options.files)), True
     for name, make in folders(texts).items():
+        if options.only not in name:
+            continue
         with tempfile.TemporaryDirectory() as path:
             make(pathlib.Path(path))
             theirs = transformers.AutoTokenizer.from_pretrained(path)

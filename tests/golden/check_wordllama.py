@@ -26,7 +26,8 @@ LINES = 2000
 
 lines = [line(i).decode("utf-8", "replace") for i in range(LINES)]
 lines = [t for t in lines if not set(t) & set("\r\n\0")]
-package = wordllama.WordLlama.load(dim=256)
+# It looks for its own tokenizer only in the folder of downloads.
+package = wordllama.WordLlama.load(cache_dir=HERE, dim=256, disable_download=True)
 ids = [[i for i, used in zip(e.ids, e.attention_mask) if used] for e in package.tokenize(lines)]
 table = load_file(WEIGHTS)["embedding.weight"].astype("float64")
 exact = numpy.stack([table[i].mean(0) if i else numpy.zeros(table.shape[1]) for i in ids])

@@ -123,7 +123,7 @@ def bytes_of():
 def japanese(pieces, folder, longest):
     """As the Japanese ModernBERTs: Unigram without a space before the text, and bytes of characters that it lacks"""
     vocab = [(x, 0.0) for x in ("<unk>", "<s>", "</s>", "<pad>", "<sep>", "<mask>", "<cls>")] + [
-        (x, 0.0) for x in bytes_of()] + pieces + [("日本", -4.0), ("です", -4.1), ("語", -5.0)]
+        (x, 0.0) for x in bytes_of()] + list({**dict(pieces), "日本": -4.0, "です": -4.1, "語": -5.0}.items())
     t = Tokenizer(models.Unigram(vocab, unk_id=0, byte_fallback=True))
     t.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="never", split=False)
     t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
