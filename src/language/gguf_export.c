@@ -2,6 +2,7 @@
  * a .gguf file it copies values and tensors, in another type. */
 #include "io/gguf_write.h"
 #include "language/chat.h"
+#include "language/text_generator.h"
 #include "model/checkpoint.h"
 #include "stack/llama_config.h"
 #include "text/gguf_tokenizer_write.h"
@@ -155,6 +156,22 @@ static att_status put_chat_template(source *f)
     return s;
 }
 
+/* Writes how tokens are sampled, if generation_config.json says that they are. */
+static att_status put_sampling(source *f)
+{
+    att_generation_config config;
+    const att_status s = att_generation_config_read(f->ctx, f->model, f->c.vocabulary, &config);
+    const att_sampling *sampling = &config.sampling;
+    if (s || !sampling->sample)
+        return s;
+    att_gguf_put_number(&f->w, "general.sampling.temp", (double)sampling->temperature);
+    att_gguf_put_int(&f->w, "general.sampling.top_k", sampling->top_k);
+    att_gguf_put_number(&f->w, "general.sampling.top_p", (double)sampling->top_p);
+    att_gguf_put_number(&f->w, "general.sampling.min_p", (double)sampling->min_p);
+    att_gguf_put_number(&f->w, "general.sampling.penalty_repeat", (double)sampling->repetition_penalty);
+    return ATT_OK;
+}
+
 /* ---- tensors of a folder */
 
 /* Puts rows of queries and keys into the order of llama.cpp's architecture llama: row j d/2 + i of a head becomes row 2
@@ -260,6 +277,7 @@ static att_status write_folder(source *f, const char *file)
         put_settings(f);
     s = s ? s : f->settings.status;
     s = s ? s : att_gguf_vocabulary_put(&f->vocabulary, &f->w, f->c.vocabulary);
+    s = s ? s : put_sampling(f);
     s = s ? s : put_chat_template(f);
     s = s ? s : put_tensors(f);
     s = s ? s : att_gguf_writer_save(&f->w, file, f->model, &f->progress, check, f);

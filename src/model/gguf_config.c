@@ -258,12 +258,46 @@ static void add_end(reader *r, const char *key)
         set(r, "eos_token_id", json_pack("[I, I]", json_integer_value(end), (json_int_t)id));
 }
 
+/* Adds how tokens are sampled, if the file has any key about it. Without general.sampling.temp the temperature is 1. */
+static void set_sampling(reader *r)
+{
+    static const char *const numbers[][2] = {
+        {"temperature", "temp"}, {"top_p", "top_p"}, {"min_p", "min_p"}, {"repetition_penalty", "penalty_repeat"}};
+    static const struct {
+        const char *name;
+        double only;
+    } others[] = {{"xtc_probability", 0}, {"mirostat", 0}};
+    char key[64];
+    bool any = false;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(key, sizeof key, "general.sampling.%s", numbers[i][1]);
+        if (!att_gguf_has(r->g, key))
+            continue;
+        set(r, numbers[i][0], short_number(att_gguf_number(r->g, key, 1)));
+        any = true;
+    }
+    if (att_gguf_has(r->g, "general.sampling.top_k")) {
+        set(r, "top_k", json_integer(att_gguf_int(r->g, "general.sampling.top_k", 0, INT32_MAX)));
+        any = true;
+    }
+    if (any)
+        set(r, "do_sample", json_true());
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        snprintf(key, sizeof key, "general.sampling.%s", others[i].name);
+        const double value = att_gguf_number(r->g, key, others[i].only);
+        if (value != others[i].only)
+            att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED, "\"%s\" is %g, which is not supported; %g is", key, value,
+                          others[i].only);
+    }
+}
+
 att_status att_gguf_generation_config(att_gguf *g, json_t **root)
 {
     reader r = {.g = g, .root = json_object()};
     set_ids(&r);
     add_end(&r, "tokenizer.ggml.eot_token_id");
     add_end(&r, "tokenizer.ggml.eom_token_id");
+    set_sampling(&r);
     if (att_gguf_error(g))
         json_decref(r.root), r.root = NULL;
     *root = r.root;

@@ -253,6 +253,30 @@ static void settings_are_read_from_either(void **state)
     folder_remove(&f);
 }
 
+static void sampling_is_that_of_the_file(void **state)
+{
+    (void)state;
+    const gguf_value values[] = {{"general.sampling.temp", GGUF_F32, .number = 0.6},
+                                 {"general.sampling.top_k", GGUF_I32, .number = 20},
+                                 {"general.sampling.top_p", GGUF_F32, .number = 0.95},
+                                 {"general.sampling.penalty_repeat", GGUF_F32, .number = 1.1},
+                                 {"general.sampling.mirostat", GGUF_I32, .number = 0}};
+    const gguf_value mirostat[] = {{"general.sampling.mirostat", GGUF_I32, .number = 2}};
+    const test_folder f = tiny_llama_folder(llama, NULL);
+    att_text_generator *g;
+    att_sampling is = {.size = sizeof is};
+    tiny_gguf_write(&f, "m.gguf", llama, &(tiny_gguf){.change = values, .changes = 5});
+    assert_int_equal(att_text_generator_open(ctx, in_folder(&f, "m.gguf"), NULL, &g), ATT_OK);
+    assert_int_equal(att_text_generator_sampling(g, &is), ATT_OK);
+    att_text_generator_free(g);
+    assert_true(is.sample && is.temperature == 0.6f && is.top_k == 20 && is.top_p == 0.95f &&
+                is.repetition_penalty == 1.1f && is.min_p == 0);
+    tiny_gguf_write(&f, "m.gguf", llama, &(tiny_gguf){.change = mirostat, .changes = 1});
+    assert_int_equal(att_text_generator_open(ctx, in_folder(&f, "m.gguf"), NULL, &g), ATT_ERR_UNSUPPORTED);
+    check_message(ctx, "\"general.sampling.mirostat\" is 2, which is not supported; 0 is");
+    folder_remove(&f);
+}
+
 /* ---- what is refused */
 
 static void assert_refused(const tiny_gguf *how, att_status status, const char *message)
@@ -416,6 +440,7 @@ int main(void)
         cmocka_unit_test(each_tag_is_read),
         cmocka_unit_test(merges_by_score_are_those_of_sentencepiece),
         cmocka_unit_test(settings_are_read_from_either),
+        cmocka_unit_test(sampling_is_that_of_the_file),
         cmocka_unit_test(models_that_are_not_built_are_refused_by_name),
         cmocka_unit_test(scaling_of_positions_that_is_not_built_is_refused),
         cmocka_unit_test(wrong_values_and_tensors_are_named),
