@@ -1,27 +1,31 @@
 /* attend chat: a conversation with a language model. */
 #include "cli/base/command.h"
-#include "cli/base/grow.h"
 #include "cli/base/json.h"
+#include "cli/base/line_input.h"
+#include "cli/base/read_file.h"
 #include "cli/base/signals.h"
 #include "cli/language/conversation.h"
+#include "cli/language/rate.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static const char *model_name, *template_name, *system_message;
-static int64_t max_tokens = 1024, top, threads;
+static const char *model_name, *template_name, *system_message, *system_file, *load_file;
+static int64_t max_tokens = 1024, lookup, top, threads;
 static int dtype;
+static cli_texts stop;
 static cli_sampling given = CLI_SAMPLING_NONE;
-static bool json;
+static bool json, stats, drop_oldest;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
     CLI_DTYPE(&dtype),
     {"system", 0, "TEXT", .text = &system_message, .quiet = true,
      .help = "system message, which tells the model what it is to do; default: the model's own, if it has one"},
+    {"system-file", 0, "FILE", .text = &system_file, .quiet = true, .help = "read the system message from this file"},
+    {"load", 0, "FILE", .text = &load_file, .quiet = true,
+     .help = "continue the conversation that /save has written, or another list of {\"role\": ..., \"content\": ...}"},
     {"template", 0, "NAME", .text = &template_name, .quiet = true,
      .help = "format of conversations, such as chatml or llama3; default: that of the model's chat template"},
     {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
@@ -29,95 +33,29 @@ static const cli_option options[] = {
     {"sample", 0, NULL, .flag = &given.sample,
      .help = "choose tokens at random where the model's settings do not state it"},
     CLI_SAMPLING(given),
+    CLI_STOP(&stop),
+    CLI_LOOKUP(&lookup),
+    {"drop-oldest", 0, NULL, .flag = &drop_oldest,
+     .help = "if the conversation fills the model's context, leave out its oldest messages, but not the system's"},
+    CLI_STATS(&stats),
     {"json", 0, NULL, .flag = &json, .help = "print an object for each answer"},
     CLI_TOP_LOGPROBS(&top),
     CLI_THREADS(&threads),
     {0},
 };
 
-/* ---- lines of standard input */
-
-typedef struct line_reader {
-    char *data; /* [used]; the next line begins at `at` */
-    size_t used, at, room;
-    bool terminal;
-} line_reader;
-
-static void show_prompt(const line_reader *r)
-{
-    if (r->terminal) {
-        fputs("> ", stdout);
-        fflush(stdout);
-    }
-}
-
-/* Reads like read(). A signal that arrives just before read() would have no effect until the next line, so cli_signal
- * is checked repeatedly. */
-static ssize_t read_unless_signaled(char *to, size_t bytes)
-{
-    enum { MILLISECONDS = 100 };
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    while (!cli_signal && poll(&input, 1, MILLISECONDS) == 0)
-        continue;
-    if (!cli_signal)
-        return read(STDIN_FILENO, to, bytes);
-    errno = EINTR;
-    return -1;
-}
-
-/* Reads more; *end: there is no more. */
-static int read_more(line_reader *r, bool *end)
-{
-    ssize_t n;
-    if (!cli_reserve(&r->room, r->used + 4096, &(cli_array){&r->data, 1}, 1))
-        return cli_fail_memory();
-    memmove(r->data, r->data + r->at, r->used - r->at);
-    r->used -= r->at;
-    r->at = 0;
-    while ((n = read_unless_signaled(r->data + r->used, 4096)) < 0) {
-        if (errno != EINTR)
-            return cli_fail_errno("standard input");
-        if (cli_signal && !(r->terminal && cli_end_forget()))
-            return CLI_INTERRUPTED;
-        if (r->terminal) { /* Ctrl-C: the terminal has discarded the line */
-            fputs("\n(/quit or Ctrl-D ends the chat)\n", stdout);
-            show_prompt(r);
-        }
-    }
-    r->used += (size_t)n;
-    *end = n == 0;
-    return CLI_DONE;
-}
-
-/* Reads the next line, without its end; *line NULL: the input has ended. */
-static int next_line(line_reader *r, const char **line, size_t *bytes)
-{
-    size_t from = r->at;
-    bool end = false;
-    *line = NULL;
-    for (;;) {
-        const char *found = r->used > from ? memchr(r->data + from, '\n', r->used - from) : NULL;
-        if (found || (end && r->used > r->at)) {
-            const size_t stop = found ? (size_t)(found - r->data) : r->used;
-            *line = r->data + r->at;
-            *bytes = stop - r->at - (stop > r->at && r->data[stop - 1] == '\r');
-            r->at = stop + (found != NULL);
-            return CLI_DONE;
-        }
-        if (end)
-            return CLI_DONE;
-        from = r->used - r->at;
-        const int code = read_more(r, &end);
-        if (code)
-            return code;
-    }
-}
-
 /* ---- what is written */
+
+typedef struct chat {
+    cli_conversation c;
+    cli_line_input in;
+    att_sampling sampling;
+} chat;
 
 typedef struct stream_state {
     bool begun, line_end; /* something was written; it ends a line */
     int error;            /* errno of writing */
+    cli_rate rate;
 } stream_state;
 
 /* Writes a piece of an answer, without the white space before its first. */
@@ -126,6 +64,7 @@ static bool write_piece(void *user, const att_generated_token *token)
     stream_state *s = user;
     const char *text = token->text;
     size_t bytes = token->bytes;
+    cli_rate_token(&s->rate);
     for (; !s->begun && bytes > 0 && (*text == ' ' || *text == '\n'); bytes--)
         text++;
     if (bytes > 0 && !json) {
@@ -138,7 +77,7 @@ static bool write_piece(void *user, const att_generated_token *token)
     return !cli_signal && !s->error;
 }
 
-static void write_json(const cli_conversation *c, const cli_reply *r)
+static void write_json(const cli_conversation *c, const cli_reply *r, const cli_rate *rate)
 {
     const att_chat_message *answer = &c->message[c->count - 1];
     cli_json j = cli_json_begin(stdout);
@@ -148,6 +87,8 @@ static void write_json(const cli_conversation *c, const cli_reply *r)
     cli_json_integer(&j, "prompt_tokens", r->prompt);
     cli_json_integer(&j, "cached_tokens", r->generated.cached);
     cli_json_integer(&j, "completion_tokens", r->generated.tokens.count);
+    if (stats)
+        cli_rate_write(&j, rate);
     if (top)
         cli_tokens_write(&j, "tokens", c->m,
                          &(cli_scored_tokens){r->generated.tokens.ids, r->generated.log_probabilities,
@@ -156,7 +97,7 @@ static void write_json(const cli_conversation *c, const cli_reply *r)
     cli_json_end(&j);
 }
 
-/* ---- the work */
+/* ---- answers */
 
 static void note_end(const cli_conversation *c, att_generation_end end)
 {
@@ -167,70 +108,122 @@ static void note_end(const cli_conversation *c, att_generation_end end)
         cli_note("the answer ends after --max-tokens %lld", (long long)max_tokens);
 }
 
-static int answer(cli_conversation *c, const line_reader *in, const att_sampling *sampling, const char *text,
-                  size_t bytes)
+/* Generates an answer to a text [bytes]; NULL: to the last message again. */
+static int answer(chat *h, const char *text, size_t bytes)
 {
-    stream_state stream = {false, true, 0};
+    stream_state stream = {.line_end = true};
+    const att_generate_options *o =
+        ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = &h->sampling,
+                    .seed = given.seed > 0 ? (uint64_t)given.seed : 0, .stop = stop.text, .n_stop = stop.n,
+                    .lookup = lookup, .log_probabilities = top > 0, .top = top, .token = write_piece, .user = &stream);
     cli_reply reply;
-    int code = cli_conversation_reply(c, text, bytes,
-                                      ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = sampling,
-                                                  .seed = given.seed > 0 ? (uint64_t)given.seed : 0,
-                                                  .log_probabilities = top > 0, .top = top, .token = write_piece,
-                                                  .user = &stream),
-                                      &reply);
+    cli_rate_begin(&stream.rate);
+    int code = text ? cli_conversation_reply(&h->c, text, bytes, o, &reply) : cli_conversation_retry(&h->c, o, &reply);
     const bool complete = !code || code == CLI_INTERRUPTED;
     if (json && complete)
-        write_json(c, &reply);
+        write_json(&h->c, &reply, &stream.rate);
     else if (complete && !(stream.begun && stream.line_end))
         putchar('\n');
-    if (code == CLI_INTERRUPTED && in->terminal && cli_end_forget()) { /* ends the answer, not the chat */
+    if (code == CLI_INTERRUPTED && h->in.terminal && cli_end_forget()) { /* ends the answer, not the chat */
         clearerr(stdout);
         code = CLI_DONE;
     }
     if (fflush(stdout) && !stream.error)
         stream.error = errno;
     if (!code)
-        note_end(c, reply.generated.end);
-    cli_reply_free(c, &reply);
+        note_end(&h->c, reply.generated.end);
+    if (!code && stats && !json)
+        cli_rate_note(&stream.rate, reply.prompt, reply.generated.cached);
+    cli_reply_free(&h->c, &reply);
     return stream.error ? cli_fail("standard output: %s", strerror(stream.error)) : code;
 }
 
+/* Asks on a terminal whether to drop the oldest messages. */
+static bool may_drop(void *user, size_t dropped)
+{
+    chat *h = user;
+    const char *line = NULL;
+    size_t bytes;
+    if (!drop_oldest && !h->in.terminal)
+        return false;
+    if (!drop_oldest) {
+        cli_note("the conversation fills the model's %lld positions; without its %zu oldest messages it continues",
+                 (long long)h->c.m->info.max_positions, dropped);
+        if (cli_line_input_next(&h->in, "leave them out? [y/n] ", "\n", &line, &bytes) || !line || bytes == 0 ||
+            (*line != 'y' && *line != 'Y'))
+            return false;
+    } else {
+        cli_note("the %zu oldest messages are left out, as the conversation fills the model's %lld positions", dropped,
+                 (long long)h->c.m->info.max_positions);
+    }
+    return true;
+}
+
+/* ---- commands */
+
 typedef struct chat_command {
     const char *name, *argument, *help;
-    int (*run)(cli_conversation *c, const char *argument);
+    int (*run)(chat *h, const char *argument);
 } chat_command;
 
-static int reset(cli_conversation *c, const char *argument)
+static int reset(chat *h, const char *argument)
 {
     (void)argument;
-    cli_conversation_reset(c);
+    cli_conversation_reset(&h->c);
     return CLI_DONE;
 }
 
-static int save(cli_conversation *c, const char *argument)
+static int undo(chat *h, const char *argument)
 {
-    return *argument ? cli_conversation_save(c, argument) : cli_fail("/save FILE: which file?");
+    (void)argument;
+    return cli_conversation_undo(&h->c);
 }
 
-static int set_system(cli_conversation *c, const char *argument)
+static int retry(chat *h, const char *argument)
 {
-    return cli_conversation_system(c, argument, strlen(argument));
+    (void)argument;
+    if (h->in.terminal && !h->sampling.sample)
+        cli_note("the most probable tokens are the same again: --sample or --temperature draws others");
+    return answer(h, NULL, 0);
 }
 
-static int help(cli_conversation *c, const char *argument);
+static int load(chat *h, const char *argument)
+{
+    if (!*argument)
+        return cli_fail("/load FILE: which file?");
+    const int code = cli_conversation_load(&h->c, argument);
+    if (!code && !strcmp(h->c.message[h->c.count - 1].role, "user"))
+        cli_note("%s: the last message has no answer; /retry generates one", argument);
+    return code;
+}
+
+static int save(chat *h, const char *argument)
+{
+    return *argument ? cli_conversation_save(&h->c, argument) : cli_fail("/save FILE: which file?");
+}
+
+static int set_system(chat *h, const char *argument)
+{
+    return cli_conversation_system(&h->c, argument, strlen(argument));
+}
+
+static int help(chat *h, const char *argument);
 
 static const chat_command commands[] = {
     {"/reset", "", "begin a new conversation; the system message stays", reset},
+    {"/undo", "", "remove the last message and its answer", undo},
+    {"/retry", "", "answer the last message again", retry},
     {"/system", " TEXT", "set the system message; without TEXT remove it", set_system},
     {"/save", " FILE", "write the messages to a file, as JSON", save},
+    {"/load", " FILE", "replace the conversation by that of a file", load},
     {"/help", "", "print these commands", help},
     {"/quit", "", "end the chat, as Ctrl-D does; Ctrl-C ends an answer", NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static int help(cli_conversation *c, const char *argument)
+static int help(chat *h, const char *argument)
 {
-    (void)c, (void)argument;
+    (void)h, (void)argument;
     for (int i = 0; i < COMMANDS; i++) {
         char usage[32];
         snprintf(usage, sizeof usage, "%s%s", commands[i].name, commands[i].argument);
@@ -248,7 +241,7 @@ static bool is_command(const char *line, size_t bytes)
     return bytes > 1 && line[0] == '/' && n > 1 && (n == bytes || line[n] == ' ');
 }
 
-static int run_command(cli_conversation *c, const char *line, size_t bytes, bool *quit)
+static int run_command(chat *h, const char *line, size_t bytes, bool *quit)
 {
     char *copy = malloc(bytes + 1), *rest = copy;
     if (!copy)
@@ -265,67 +258,106 @@ static int run_command(cli_conversation *c, const char *line, size_t bytes, bool
     else if (*argument && !*commands[i].argument)
         code = cli_fail("%s takes nothing after it, but here is \"%s\"", word, argument);
     else
-        code = commands[i].run ? commands[i].run(c, argument) : CLI_DONE;
+        code = commands[i].run ? commands[i].run(h, argument) : CLI_DONE;
     *quit = i < COMMANDS && !commands[i].run && !code;
     free(copy);
     return code;
 }
 
+/* ---- the work */
+
 /* Answers line by line. An error in one answer does not end the chat, but without a terminal it becomes the exit
  * code. */
-static int chat(cli_conversation *c, line_reader *in, const att_sampling *sampling)
+static int hold(chat *h)
 {
     int code = CLI_DONE, failed = CLI_DONE;
     bool quit = false;
     while (!quit && code != CLI_INTERRUPTED && !ferror(stdout)) {
         const char *line;
-        size_t bytes = 0;
-        show_prompt(in);
-        code = next_line(in, &line, &bytes);
+        size_t bytes;
+        code = cli_line_input_next(&h->in, "> ", "\n(/quit or Ctrl-D ends the chat)\n", &line, &bytes);
         if (code || !line) {
-            if (!code && in->terminal)
+            if (!code && h->in.terminal)
                 putchar('\n');
             return code ? code : failed;
         }
         if (is_command(line, bytes))
-            code = run_command(c, line, bytes, &quit);
+            code = run_command(h, line, bytes, &quit);
         else if (bytes > 0)
-            code = answer(c, in, sampling, line, bytes);
-        if (code == CLI_FAILED && !in->terminal)
+            code = answer(h, line, bytes);
+        if (code == CLI_FAILED && !h->in.terminal)
             failed = code;
     }
     return code == CLI_INTERRUPTED ? code : failed;
+}
+
+static int check_options(void)
+{
+    if (top && !json)
+        return cli_misuse("--top-logprobs is for --json");
+    if (system_message && system_file)
+        return cli_misuse("--system and --system-file are given, not one of them");
+    return cli_stop_check(&stop);
+}
+
+static int set_first_messages(chat *h)
+{
+    cli_whole_text text = {0};
+    int code = load_file ? cli_conversation_load(&h->c, load_file) : CLI_DONE;
+    if (!code && system_message)
+        code = cli_conversation_system(&h->c, system_message, strlen(system_message));
+    if (!code && system_file)
+        code = cli_whole_text_read(system_file, &text);
+    if (!code && system_file) {
+        cli_whole_text_end_line(&text);
+        code = cli_conversation_system(&h->c, text.text, text.bytes);
+    }
+    cli_whole_text_free(&text);
+    return code;
+}
+
+static void note_begin(const chat *h)
+{
+    cli_sampling_note(&h->sampling, given.seed);
+    if (!h->in.terminal)
+        return;
+    if (!h->sampling.sample)
+        cli_note("each token is the most probable one; --sample, --temperature and others draw them at random");
+    cli_note("%s, chat template %s; /help lists commands, /quit or Ctrl-D ends", h->c.m->base.name,
+             att_chat_template_name(h->c.template));
 }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
     cli_language m = {0};
-    cli_conversation c = {0};
-    line_reader in = {.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
-    att_sampling sampling;
-    if (top && !json)
-        return cli_misuse("--top-logprobs is for --json");
-    int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
+    chat h = {0};
+    int code = check_options();
     if (!code)
-        code = cli_sampling_read(&m, &given, false, &sampling);
+        code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
+    if (!code)
+        code = cli_sampling_read(&m, &given, false, &h.sampling);
     if (!code)
         code = cli_top_check(&m, top);
     if (!code)
-        code = cli_conversation_open(&c, &m, template_name);
-    if (!code && system_message)
-        code = cli_conversation_system(&c, system_message, strlen(system_message));
+        code = cli_lookup_check(&m, lookup);
+    if (!code)
+        code = cli_conversation_open(&h.c, &m, template_name);
     if (!code) {
-        cli_sampling_note(&sampling, given.seed);
-        if (in.terminal)
-            cli_note("%s, chat template %s; /help lists commands, /quit or Ctrl-D ends", m.base.name,
-                     att_chat_template_name(c.template));
-        cli_end_later();
-        code = chat(&c, &in, &sampling);
+        h.c.drop = may_drop;
+        h.c.user = &h;
+        code = set_first_messages(&h);
     }
-    free(in.data);
+    if (!code)
+        code = cli_line_input_open(&h.in);
+    if (!code) {
+        note_begin(&h);
+        cli_end_later();
+        code = hold(&h);
+    }
+    cli_line_input_close(&h.in);
     if (m.base.ctx)
-        cli_conversation_close(&c);
+        cli_conversation_close(&h.c);
     cli_model_close(&m.base);
     return code;
 }
@@ -338,15 +370,23 @@ const cli_command cli_chat = {
         "conversation, in the format it was trained with, which is read from its chat template; what it has computed "
         "of "
         "it before is not computed again.\n\n"
-        "Lines that begin with \"/\" and a word are commands: /reset begins a new conversation, /system TEXT sets the "
-        "system message, /save FILE writes the messages as JSON, /help lists commands, /quit ends. Special tokens that "
-        "are typed, such as \"<|im_end|>\", are text like any other. On a terminal Ctrl-C ends an answer and Ctrl-D "
-        "the "
-        "chat.\n\n"
-        "Tokens are chosen as the model's generation_config.json states, or as the sampling options do.\n\n"
+        "Lines that begin with \"/\" and a word are commands: /reset begins a new conversation, /undo removes the last "
+        "message and its answer, /retry answers it again, /system TEXT sets the system message, /save FILE writes the "
+        "messages as JSON, /load FILE reads them, /help lists commands, /quit ends. Special tokens that are typed, "
+        "such "
+        "as \"<|im_end|>\", are text like any other.\n\n"
+        "On a terminal lines can be edited and earlier ones called back, and pasted text is one message, even of "
+        "several "
+        "lines (where attend was built with libedit). Ctrl-C ends an answer and Ctrl-D the chat. If the conversation "
+        "fills the model's context, attend asks whether to leave out its oldest messages, which --drop-oldest does "
+        "without asking. The prompt is then that of a conversation without these messages.\n\n"
+        "Tokens are chosen as the model's generation_config.json states, or the keys general.sampling.* of a .gguf "
+        "file, "
+        "or as the sampling options do.\n\n"
         "--json: {\"role\": \"assistant\", \"content\": \"...\", \"end\": \"eos\", \"prompt_tokens\": 60, "
         "\"cached_tokens\": 43, \"completion_tokens\": 9} per answer; with --top-logprobs also \"tokens\", as `attend "
-        "generate --json` has them. The end is eos, stop, length (--max-tokens), context (no position is left) or "
+        "generate --json` has them, and with --stats \"seconds_to_first_token\" and \"tokens_per_second\". The end is "
+        "eos, stop, length (--max-tokens), context (no position is left) or "
         "interrupted.",
     .examples = "attend chat -m SmolLM2-135M-Instruct\n"
                 "attend chat -m SmolLM2-135M-Instruct --system \"Answer in one sentence.\" < questions.txt\n"

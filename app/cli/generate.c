@@ -7,6 +7,7 @@
 #include "cli/base/read_file.h"
 #include "cli/base/signals.h"
 #include "cli/language/language.h"
+#include "cli/language/rate.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,7 +22,7 @@ static int64_t max_tokens = 256, lookup, top, threads;
 static int dtype;
 static cli_texts stop;
 static cli_sampling given = CLI_SAMPLING_NONE;
-static bool streaming, json, lines, ignore_eos, prompt_logprobs;
+static bool streaming, json, lines, ignore_eos, prompt_logprobs, stats;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
@@ -34,12 +35,10 @@ static const cli_option options[] = {
     {"sample", 0, NULL, .flag = &given.sample,
      .help = "choose tokens at random, as the model's generation_config.json states"},
     CLI_SAMPLING(given),
-    {"stop", 0, "TEXT", .texts = &stop, .help = "end before this text; may be given repeatedly"},
+    CLI_STOP(&stop),
     {"ignore-eos", 0, NULL, .flag = &ignore_eos, .help = "continue after the model's end token"},
-    {"lookup", 0, "N", .integer = &lookup, .max = 64, .quiet = true,
-     .help =
-         "prompt lookup decoding: guess up to N tokens from what followed the same words before; faster where a text "
-         "repeats itself, and the same text"},
+    CLI_LOOKUP(&lookup),
+    CLI_STATS(&stats),
     {"stream", 0, NULL, .flag = &streaming,
      .help = "write each piece at once, as on a terminal; with --json an object for each token"},
     CLI_JSON(&json),
@@ -58,7 +57,14 @@ typedef struct prompts {
     const size_t *bytes;     /* [n] */
     int32_t *ids;            /* [offsets[n]] */
     int64_t *offsets;        /* [n + 1] */
+    bool refused;            /* the prompt after the last of n cannot be continued: a message states why */
 } prompts;
+
+/* What --stats reports of the whole command. */
+static struct {
+    cli_rate rate;
+    int64_t prompt, cached; /* tokens */
+} speed;
 
 /* Reports that a prompt which begins with the model's first token, as text, now has two of them. */
 static void note_two_firsts(const att_tokenizer *t, const char *what, const char *text, size_t bytes,
@@ -70,6 +76,7 @@ static void note_two_firsts(const att_tokenizer *t, const char *what, const char
         cli_note("%s begins with \"%s\", which the model puts before it, too: leave it out", what, first);
 }
 
+/* Tokenizes the prompts up to the first one that cannot be continued. */
 static int encode(const cli_language *m, prompts *p)
 {
     const att_tokenizer *t = att_text_generator_tokenizer(m->generator);
@@ -78,7 +85,7 @@ static int encode(const cli_language *m, prompts *p)
     p->offsets = calloc((size_t)p->n + 1, sizeof *p->offsets);
     if (!p->offsets)
         return cli_fail_memory();
-    for (int64_t i = 0; !code && i < p->n; i++) {
+    for (int64_t i = 0; !code && !p->refused && i < p->n; i++) {
         att_tokens tokens = {0};
         char what[40] = "the prompt";
         if (lines)
@@ -86,12 +93,14 @@ static int encode(const cli_language *m, prompts *p)
         code = cli_status(m->base.ctx, att_tokenize(t, p->text[i], p->bytes[i], NULL, &tokens));
         if (!code) {
             note_two_firsts(t, what, p->text[i], p->bytes[i], &tokens);
-            code = cli_prompt_check(m, what, tokens.count);
+            p->refused = cli_prompt_check(m, what, tokens.count) != CLI_DONE;
         }
+        p->n = p->refused ? i : p->n;
         p->offsets[i + 1] = p->offsets[i] + tokens.count;
-        if (!code && !cli_reserve(&room, (size_t)p->offsets[i + 1], &(cli_array){&p->ids, sizeof *p->ids}, 1))
+        if (!code && !p->refused &&
+            !cli_reserve(&room, (size_t)p->offsets[i + 1], &(cli_array){&p->ids, sizeof *p->ids}, 1))
             code = cli_fail_memory();
-        if (!code)
+        if (!code && !p->refused)
             memcpy(p->ids + p->offsets[i], tokens.ids, (size_t)tokens.count * sizeof *p->ids);
         att_tokens_free(m->base.ctx, &tokens);
     }
@@ -107,9 +116,12 @@ typedef struct stream_state {
     int error;     /* errno of writing */
 } stream_state;
 
-static bool write_piece(void *user, const att_generated_token *token)
+static bool handle_token(void *user, const att_generated_token *token)
 {
     stream_state *s = user;
+    cli_rate_token(&speed.rate);
+    if (!streaming)
+        return !cli_signal;
     if (json) {
         cli_json j = cli_json_begin(stdout);
         cli_json_integer(&j, "prompt", s->first + token->sequence);
@@ -147,6 +159,20 @@ static void write_json(const cli_language *m, const prompts *p, int64_t i, const
     cli_json_close(&j);
 }
 
+/* Writes what stands for the text of a line that cannot be continued. */
+static void write_refused(const char *text, size_t bytes)
+{
+    if (!json) {
+        putchar('\n');
+        return;
+    }
+    cli_json j = cli_json_begin(stdout);
+    cli_json_bytes(&j, "prompt", text, bytes);
+    cli_json_string(&j, "text", NULL);
+    cli_json_string(&j, "end", "error");
+    cli_json_close(&j);
+}
+
 /* Writes a text. With --lines it becomes one line, even if it has line ends. */
 static void write_text(const att_generated *g)
 {
@@ -159,6 +185,7 @@ static void write_text(const att_generated *g)
 
 /* ---- the work */
 
+/* Generates and writes the texts of the prompts up to the first one that cannot be continued. */
 static int generate(const cli_language *m, prompts *p, const att_sampling *sampling)
 {
     stream_state stream = {m, p->first, true, 0};
@@ -167,12 +194,12 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
                     .seed = given.seed > 0 ? (uint64_t)given.seed : 0, .first_sequence = p->first, .stop = stop.text,
                     .n_stop = stop.n, .lookup = lookup, .log_probabilities = json, .top = top,
                     .prompt_log_probabilities = prompt_logprobs, .ignore_eos = ignore_eos,
-                    .token = streaming ? write_piece : NULL, .user = &stream);
+                    .token = streaming || stats ? handle_token : NULL, .user = &stream);
     att_generated *out = calloc((size_t)p->n, sizeof *out);
     if (!out)
         return cli_fail_memory();
     int code = encode(m, p);
-    if (!code)
+    if (!code && p->n > 0)
         code = cli_status(m->base.ctx, att_generate(m->generator, p->n, p->ids, p->offsets, o, out));
     for (int64_t i = 0; (!code || code == CLI_INTERRUPTED) && i < p->n; i++) {
         if (!streaming && out[i].tokens.ids && json)
@@ -183,7 +210,9 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
             cli_note("the text ends where it has the model's %lld positions", (long long)m->info.max_positions);
         if (out[i].end == ATT_GENERATION_CALLBACK)
             code = CLI_INTERRUPTED;
+        speed.cached += out[i].cached;
     }
+    speed.prompt += p->offsets ? p->offsets[p->n] : 0;
     if (streaming && !json && !stream.line_end)
         putchar('\n');
     if (stream.error)
@@ -196,10 +225,26 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
     return code;
 }
 
+/* Continues lines, except those that cannot be continued. *refused: there was one. */
+static int generate_block(const cli_language *m, const prompts *all, const att_sampling *sampling, bool *refused)
+{
+    int code = CLI_DONE;
+    for (int64_t i = 0; !code && i < all->n; i++) {
+        prompts p = {.n = all->n - i, .first = all->first + i, .text = all->text + i, .bytes = all->bytes + i};
+        code = generate(m, &p, sampling);
+        i += p.n;
+        if (!code && p.refused)
+            write_refused(all->text[i], all->bytes[i]);
+        *refused = *refused || p.refused;
+    }
+    return code;
+}
+
 static int generate_lines(const cli_language *m, const att_sampling *sampling)
 {
     cli_lines in = {.fd = -1};
     cli_output out = {0};
+    bool refused = false;
     char *path = (char *)(uintptr_t)file;
     int code = cli_lines_open(&in, file ? 1 : 0, &path);
     if (!code)
@@ -208,12 +253,14 @@ static int generate_lines(const cli_language *m, const att_sampling *sampling)
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
             break;
-        code = generate(m, &(prompts){.n = in.count, .first = first, .text = in.text, .bytes = in.bytes}, sampling);
+        code = generate_block(m, &(prompts){.n = in.count, .first = first, .text = in.text, .bytes = in.bytes},
+                              sampling, &refused);
         if (!code)
             code = cli_output_flush(&out);
     }
     cli_lines_close(&in);
-    return cli_output_close(&out, code);
+    code = cli_output_close(&out, code);
+    return !code && refused ? CLI_FAILED : code;
 }
 
 /* Reads the whole of a file without the line end that editors and echo write. */
@@ -224,10 +271,8 @@ static int read_prompt(cli_whole_text *text)
     int code = cli_file_check(path, &size);
     if (!code)
         code = cli_whole_text_read(path, text);
-    if (!code && text->bytes && text->text[text->bytes - 1] == '\n') {
-        text->bytes--;
-        text->bytes -= text->bytes && text->text[text->bytes - 1] == '\r';
-    }
+    if (!code)
+        cli_whole_text_end_line(text);
     return code;
 }
 
@@ -237,10 +282,11 @@ static int generate_one(const cli_language *m, const char *prompt, const att_sam
     int code = prompt ? CLI_DONE : read_prompt(&read);
     const char *text = prompt ? prompt : read.text;
     const size_t bytes = prompt ? strlen(prompt) : read.bytes;
+    prompts p = {.n = 1, .text = &text, .bytes = &bytes};
     if (!code)
-        code = generate(m, &(prompts){.n = 1, .text = &text, .bytes = &bytes}, sampling);
+        code = generate(m, &p, sampling);
     cli_whole_text_free(&read);
-    return code;
+    return !code && p.refused ? CLI_FAILED : code;
 }
 
 static int check_options(int n)
@@ -255,10 +301,7 @@ static int check_options(int n)
         return cli_misuse("--%s is for --json", top ? "top-logprobs" : "prompt-logprobs");
     if (prompt_logprobs && streaming)
         return cli_misuse("--prompt-logprobs does not go with --stream, which writes the tokens of the text");
-    for (int i = 0; i < stop.n; i++)
-        if (!*stop.text[i])
-            return cli_misuse("--stop is empty");
-    return CLI_DONE;
+    return cli_stop_check(&stop);
 }
 
 static int run(int n, char **arguments)
@@ -270,15 +313,17 @@ static int run(int n, char **arguments)
         code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, true, &sampling);
-    if (!code && lookup && lookup >= m.info.max_positions)
-        code = cli_misuse("--lookup %lld: the model has %lld positions", (long long)lookup,
-                          (long long)m.info.max_positions);
+    if (!code)
+        code = cli_lookup_check(&m, lookup);
     if (!code)
         code = cli_top_check(&m, top);
     if (!code) {
         cli_sampling_note(&sampling, given.seed);
         streaming = streaming || (!json && !lines && isatty(STDOUT_FILENO));
+        cli_rate_begin(&speed.rate);
         code = lines ? generate_lines(&m, &sampling) : generate_one(&m, n ? arguments[0] : NULL, &sampling);
+        if (stats)
+            cli_rate_note(&speed.rate, speed.prompt, speed.cached);
     }
     cli_model_close(&m.base);
     return code;
@@ -291,7 +336,10 @@ const cli_command cli_generate = {
     .max_arguments = 1,
     .details =
         "Prints how the model continues the prompt: the argument, or the whole of a file or of standard input without "
-        "its last line end; with --lines each line is a prompt, and the texts are printed as lines, in order.\n\n"
+        "its last line end; with --lines each line is a prompt, and the texts are printed as lines, in order. A line "
+        "that "
+        "cannot be continued, because it is empty or too long, is reported and gives an empty line, or \"end\": "
+        "\"error\"; the exit code is then 1.\n\n"
         "Each token is the most probable one, unless a sampling option or --sample is given. Then tokens are random, "
         "by the settings of the model's generation_config.json and those options, which are printed with the seed. The "
         "order is that of `transformers` and vLLM: bias, repetition penalty, presence and frequency penalty, "

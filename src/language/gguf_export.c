@@ -156,7 +156,7 @@ static att_status put_chat_template(source *f)
     return s;
 }
 
-/* Writes how tokens are sampled, if generation_config.json says that they are. */
+/* Writes how tokens are sampled, if generation_config.json states that they are. */
 static att_status put_sampling(source *f)
 {
     att_generation_config config;

@@ -130,6 +130,10 @@ static void work_on_a_model_is_done_or_not(void **state)
     check_all("$A attention -m $L -t 1 --hide 1,2 --zero 0.1 --logit-lens bdcab");
     check_all("$A attention -m $T -t 1 --target a --hide 0 --json a");
     check_all("$A generate -m $L -t 1 -n 2 --json --stop q --lookup 2 bdcab");
+    assert_int_equal(tool("echo t >say; echo '[{\"role\": \"user\", \"content\": \"b\"}, {\"role\": \"assistant\", "
+                          "\"content\": \"d\"}]' >said"),
+                     0);
+    check_all("$A chat -m $L -t 1 -n 8 --template mistral-tekken --load said --stop a --json <say");
 }
 
 static void images_are_read_or_not(void **state)

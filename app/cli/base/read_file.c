@@ -61,6 +61,15 @@ int cli_whole_text_read(const char *path, cli_whole_text *out)
     return code;
 }
 
+void cli_whole_text_end_line(cli_whole_text *t)
+{
+    if (t->bytes == 0 || t->text[t->bytes - 1] != '\n')
+        return;
+    t->bytes--;
+    t->bytes -= t->bytes && t->text[t->bytes - 1] == '\r';
+    t->text[t->bytes] = '\0';
+}
+
 void cli_whole_text_free(cli_whole_text *t)
 {
     free(t->text);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,4 +239,19 @@ void cli_end_prepare(void)
     reserve_descriptors();
     set_signal_handlers();
     json_set_alloc_funcs(allocate, free);
+}
+
+/* A signal that arrives just before read() would have no effect until the next line, so cli_signal is checked
+ * repeatedly. */
+ssize_t cli_read_unless_signaled(char *to, size_t bytes, void (*wake)(void *user), void *user)
+{
+    enum { MILLISECONDS = 100 };
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (!cli_signal && poll(&input, 1, MILLISECONDS) == 0)
+        if (wake)
+            wake(user);
+    if (!cli_signal)
+        return read(STDIN_FILENO, to, bytes);
+    errno = EINTR;
+    return -1;
 }

@@ -23,6 +23,10 @@ bool cli_end_forget(void);
 void cli_end_hold_pipe(void);
 void cli_end_release_pipe(void);
 
+/* Reads standard input like read(). After a signal it returns -1 and sets errno to EINTR, whenever the signal arrived.
+ * `wake`, or NULL, is called ten times a second while there is nothing to read. */
+ssize_t cli_read_unless_signaled(char *to, size_t bytes, void (*wake)(void *user), void *user);
+
 /* Ends the process by this signal, so that a waiting parent sees it. */
 void cli_end_by_signal(int number);
 

@@ -1,7 +1,5 @@
 #include "conversation.h"
 #include "cli/base/grow.h"
-#include "cli/base/json.h"
-#include "cli/base/output.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@ int cli_conversation_open(cli_conversation *c, const cli_language *m, const char
 
 /* ---- messages */
 
-static void remove_messages(cli_conversation *c, size_t first)
+void cli_conversation_truncate(cli_conversation *c, size_t first)
 {
     while (c->count > first)
         free((void *)(uintptr_t)c->message[--c->count].text);
@@ -23,7 +21,7 @@ static void remove_messages(cli_conversation *c, size_t first)
 
 void cli_conversation_close(cli_conversation *c)
 {
-    remove_messages(c, 0);
+    cli_conversation_truncate(c, 0);
     free(c->message);
     att_generation_free(c->session);
     att_chat_template_free(c->template);
@@ -32,10 +30,9 @@ void cli_conversation_close(cli_conversation *c)
 
 static bool has_system(const cli_conversation *c) { return c->count > 0 && !strcmp(c->message[0].role, "system"); }
 
-void cli_conversation_reset(cli_conversation *c) { remove_messages(c, has_system(c)); }
+void cli_conversation_reset(cli_conversation *c) { cli_conversation_truncate(c, has_system(c)); }
 
-/* Inserts a message at an index. */
-static int insert(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes)
+int cli_conversation_insert(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes)
 {
     char *copy = malloc(bytes + 1);
     if (!copy || !cli_reserve(&c->room, c->count + 1, &(cli_array){&c->message, sizeof *c->message}, 1)) {
@@ -61,12 +58,104 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
                                                           ATT_OPTIONS(att_chat_options, .reply = true), &rendered));
     att_text_free(c->m->base.ctx, &rendered);
     if (!code && bytes > 0)
-        code = insert(c, 0, "system", text, bytes);
+        code = cli_conversation_insert(c, 0, "system", text, bytes);
     const size_t old = bytes > 0;
     if (!code && c->count > old && !strcmp(c->message[old].role, "system")) {
         free((void *)(uintptr_t)c->message[old].text);
         memmove(c->message + old, c->message + old + 1, (--c->count - old) * sizeof *c->message);
     }
+    return code;
+}
+
+int cli_conversation_undo(cli_conversation *c)
+{
+    size_t last = c->count;
+    while (last > 0 && strcmp(c->message[last - 1].role, "user") != 0)
+        last--;
+    if (last == 0)
+        return cli_fail("there is no message to undo");
+    cli_conversation_truncate(c, last - 1);
+    c->full = false;
+    return CLI_DONE;
+}
+
+/* ---- tokens */
+
+/* Tokenizes the system message and the messages from `first` on. */
+static int tokenize_from(const cli_conversation *c, size_t first, att_tokens *out)
+{
+    const att_tokenizer *t = att_text_generator_tokenizer(c->m->generator);
+    const size_t system = has_system(c) && first > 0;
+    att_chat_message *kept = malloc((c->count + 1) * sizeof *kept);
+    if (!kept)
+        return cli_fail_memory();
+    if (system)
+        kept[0] = c->message[0];
+    memcpy(kept + system, c->message + first, (c->count - first) * sizeof *kept);
+    const int code =
+        cli_status(c->m->base.ctx, att_chat_tokenize(c->template, t, kept, (int64_t)(system + c->count - first),
+                                                     ATT_OPTIONS(att_chat_options, .reply = true), out));
+    free(kept);
+    return code;
+}
+
+/* Returns the index of the next message of the user after index i; c->count if there is none. */
+static size_t next_user(const cli_conversation *c, size_t i)
+{
+    do
+        i++;
+    while (i < c->count && strcmp(c->message[i].role, "user") != 0);
+    return i;
+}
+
+static void drop_oldest(cli_conversation *c, size_t first)
+{
+    const size_t system = has_system(c);
+    for (size_t i = system; i < first; i++)
+        free((void *)(uintptr_t)c->message[i].text);
+    memmove(c->message + system, c->message + first, (c->count - first) * sizeof *c->message);
+    c->count -= first - system;
+    c->full = false;
+}
+
+/* Finds the fewest oldest messages without which the conversation leaves `room` tokens for an answer, or at least one,
+ * asks whether to drop them, and replaces the prompt. */
+static int make_room(cli_conversation *c, int64_t room, att_tokens *prompt)
+{
+    const int64_t positions = c->m->info.max_positions;
+    int64_t count = prompt->count;
+    size_t first = has_system(c);
+    att_tokens shorter = {0};
+    int code = CLI_DONE;
+    for (size_t next = next_user(c, first); !code && next < c->count && positions - count < room;
+         next = next_user(c, next)) {
+        att_tokens_free(c->m->base.ctx, &shorter);
+        first = next;
+        code = tokenize_from(c, first, &shorter);
+        count = shorter.count;
+    }
+    const size_t dropped = first - has_system(c);
+    if (!code && dropped > 0 && count < positions && c->drop && c->drop(c->user, dropped)) {
+        att_tokens_free(c->m->base.ctx, prompt);
+        drop_oldest(c, first);
+        *prompt = shorter;
+        return CLI_DONE;
+    }
+    att_tokens_free(c->m->base.ctx, &shorter);
+    return code;
+}
+
+/* Tokenizes the conversation. If it is full, its oldest messages may be dropped. */
+static int tokenize(cli_conversation *c, int64_t max_tokens, att_tokens *prompt)
+{
+    const int64_t positions = c->m->info.max_positions, quarter = positions / 4;
+    int code = tokenize_from(c, 0, prompt);
+    if (!code && (c->full || prompt->count >= positions))
+        code = make_room(c, max_tokens > 0 && max_tokens < quarter ? max_tokens : quarter, prompt);
+    if (!code && prompt->count >= positions)
+        code = cli_fail("the conversation has %lld tokens, but the model has %lld positions: /reset begins a new one, "
+                        "and with --drop-oldest the oldest messages are left out",
+                        (long long)prompt->count, (long long)positions);
     return code;
 }
 
@@ -99,16 +188,15 @@ static int generate_all(cli_conversation *c, const att_tokens *prompt, const att
 
 static int generate(cli_conversation *c, const att_tokens *prompt, const att_generate_options *o, cli_reply *reply)
 {
-    const char *end = att_chat_template_end(c->template);
-    const long long positions = (long long)c->m->info.max_positions;
+    const char *end = att_chat_template_end(c->template), *stop[CLI_TEXTS + 1];
     att_generate_options with = *o;
-    with.stop = &end;
-    with.n_stop = end ? 1 : 0;
+    if (o->n_stop > 0)
+        memcpy(stop, o->stop, (size_t)o->n_stop * sizeof *stop);
+    if (end)
+        stop[with.n_stop++] = end;
+    with.stop = stop;
     with.first_sequence = c->replies;
     reply->prompt = prompt->count;
-    if (prompt->count >= positions)
-        return cli_fail("the conversation has %lld tokens, but the model has %lld positions: /reset begins a new one",
-                        (long long)prompt->count, positions);
     int code = open_session(c);
     if (!code)
         code = generate_all(c, prompt, &with, reply);
@@ -121,29 +209,50 @@ static int generate(cli_conversation *c, const att_tokens *prompt, const att_gen
     return code;
 }
 
-int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,
-                           cli_reply *reply)
+/* Answers the last message. */
+static int answer(cli_conversation *c, const att_generate_options *o, cli_reply *reply)
 {
-    const att_tokenizer *t = att_text_generator_tokenizer(c->m->generator);
-    const size_t before = c->count;
     att_tokens prompt = {0};
-    *reply = (cli_reply){0};
-    int code = insert(c, c->count, "user", text, bytes);
-    if (!code)
-        code = cli_status(c->m->base.ctx, att_chat_tokenize(c->template, t, c->message, (int64_t)c->count,
-                                                            ATT_OPTIONS(att_chat_options, .reply = true), &prompt));
+    int code = tokenize(c, o->max_tokens, &prompt);
     if (!code)
         code = generate(c, &prompt, o, reply);
     att_tokens_free(c->m->base.ctx, &prompt);
     if (!code || code == CLI_INTERRUPTED) {
-        const att_text *answer = &reply->generated.text;
-        const size_t space = answer->bytes > 0 && answer->text[0] == ' '; /* templates have their own */
-        const int added = insert(c, c->count, "assistant", answer->text + space, answer->bytes - space);
+        const att_text *text = &reply->generated.text;
+        const size_t space = text->bytes > 0 && text->text[0] == ' '; /* templates have their own */
+        const int added = cli_conversation_insert(c, c->count, "assistant", text->text + space, text->bytes - space);
         code = added ? added : code;
         c->replies++;
+        c->full = reply->generated.end == ATT_GENERATION_CONTEXT;
     }
+    return code;
+}
+
+int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,
+                           cli_reply *reply)
+{
+    *reply = (cli_reply){0};
+    int code = cli_conversation_insert(c, c->count, "user", text, bytes);
+    if (code)
+        return code;
+    code = answer(c, o, reply);
     if (code && code != CLI_INTERRUPTED)
-        remove_messages(c, before);
+        cli_conversation_truncate(c, c->count - 1);
+    return code;
+}
+
+int cli_conversation_retry(cli_conversation *c, const att_generate_options *o, cli_reply *reply)
+{
+    *reply = (cli_reply){0};
+    const bool answered = c->count > 0 && !strcmp(c->message[c->count - 1].role, "assistant");
+    if (c->count < 1u + answered || strcmp(c->message[c->count - 1 - answered].role, "user") != 0)
+        return cli_fail("there is no message to answer");
+    const att_chat_message before = answered ? c->message[--c->count] : (att_chat_message){0};
+    const int code = answer(c, o, reply);
+    if (answered && code && code != CLI_INTERRUPTED)
+        c->message[c->count++] = before; /* its place is free */
+    else
+        free((void *)(uintptr_t)before.text);
     return code;
 }
 
@@ -151,24 +260,4 @@ void cli_reply_free(const cli_conversation *c, cli_reply *reply)
 {
     att_generated_free(c->m->base.ctx, &reply->generated);
     *reply = (cli_reply){0};
-}
-
-/* ---- files */
-
-int cli_conversation_save(const cli_conversation *c, const char *path)
-{
-    cli_output out = {0};
-    const int code = cli_output_open(&out, path);
-    if (code)
-        return code;
-    cli_json j = {.file = out.file, .first = "\n  ", .between = ",\n  ", .last = "\n"};
-    cli_json_array(&j, NULL);
-    for (size_t i = 0; i < c->count; i++) {
-        cli_json_object(&j, NULL);
-        cli_json_string(&j, "role", c->message[i].role);
-        cli_json_bytes(&j, "content", c->message[i].text, c->message[i].bytes);
-        cli_json_end(&j);
-    }
-    cli_json_end(&j);
-    return cli_output_close(&out, code);
 }

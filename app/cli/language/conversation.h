@@ -10,8 +10,12 @@ typedef struct cli_conversation {
     att_chat_message *message; /* [count]; the texts are from malloc */
     size_t count, room;
     int64_t replies;
+    /* Asks whether to drop the `dropped` oldest messages, so that an answer has room. NULL: no. */
+    bool (*drop)(void *user, size_t dropped);
+    void *user;
     /* private: */
     att_generation *session; /* or NULL */
+    bool full;               /* the last answer ended at the model's last position */
 } cli_conversation;
 
 typedef struct cli_reply {
@@ -27,13 +31,28 @@ void cli_conversation_reset(cli_conversation *c);
 /* Sets the system message; an empty text removes it. Fails, and changes nothing, if the template has no system
  * message. */
 int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes);
-/* Adds a message of the user, and generates and adds the answer. The function sets o's stop and first sequence. After
- * CLI_FAILED the conversation is unchanged. After CLI_INTERRUPTED it has the text that was generated before a signal.
- * cli_reply_free must free reply in any case. */
+/* Adds a message of the user, and generates and adds the answer. The function adds the template's end to o's stop
+ * strings and sets its first sequence. If the conversation leaves no room for an answer, c->drop is asked about its
+ * oldest messages but the system's; what remains is the text of a conversation without them. After CLI_FAILED the
+ * conversation is unchanged. After CLI_INTERRUPTED it has the text that was generated before a signal. cli_reply_free
+ * must free reply in any case. */
 int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,
                            cli_reply *reply);
+/* Replaces the last answer, if the conversation ends with one, by a new answer to the last message of the user. */
+int cli_conversation_retry(cli_conversation *c, const att_generate_options *o, cli_reply *reply);
 void cli_reply_free(const cli_conversation *c, cli_reply *reply);
-/* Writes the messages to a file as JSON: [{"role": "user", "content": "..."}] */
+/* Removes the last message of the user and what follows it. Fails if there is none. */
+int cli_conversation_undo(cli_conversation *c);
+
+/* Writes the messages to a file as JSON: [{"role": "user", "content": "..."}] (conversation_file.c) */
 int cli_conversation_save(const cli_conversation *c, const char *path);
+/* Replaces the messages by those of such a file, or of one with {"messages": [...]}. After CLI_FAILED the conversation
+ * is unchanged. (conversation_file.c) */
+int cli_conversation_load(cli_conversation *c, const char *path);
+
+/* For conversation_file.c: adds a message at an index. */
+int cli_conversation_insert(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes);
+/* For conversation_file.c: removes all messages from an index on. */
+void cli_conversation_truncate(cli_conversation *c, size_t first);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMALL_TEXT = 100 };
+
 static const char *model_name;
 static int64_t window, stride, threads;
 static int dtype;
@@ -105,6 +107,9 @@ static int evaluate(const cli_language *m, const char *path)
     const double begin = cli_seconds();
     if (!code)
         code = measure(m, &tokens, &p);
+    if (!code && p.tokens < SMALL_TEXT)
+        cli_note("%s: only %lld tokens are predicted, too few for a perplexity of the model", name,
+                 (long long)p.tokens);
     if (!code) /* the first token is not predicted */
         code = print(&p, text.bytes - (size_t)tokens.offsets[1], cli_seconds() - begin);
     att_tokens_free(m->base.ctx, &tokens);

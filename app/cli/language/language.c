@@ -110,6 +110,22 @@ int cli_top_check(const cli_language *m, int64_t top)
     return CLI_DONE;
 }
 
+int cli_stop_check(const cli_texts *stop)
+{
+    for (int i = 0; i < stop->n; i++)
+        if (!*stop->text[i])
+            return cli_misuse("--stop is empty");
+    return CLI_DONE;
+}
+
+int cli_lookup_check(const cli_language *m, int64_t lookup)
+{
+    if (lookup && lookup >= m->info.max_positions)
+        return cli_misuse("--lookup %lld: the model has %lld positions", (long long)lookup,
+                          (long long)m->info.max_positions);
+    return CLI_DONE;
+}
+
 static void write_one(cli_json *j, const cli_language *m, int32_t id, float log_probability)
 {
     const char *token = att_tokenizer_token(att_text_generator_tokenizer(m->generator), id);

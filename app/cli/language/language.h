@@ -52,6 +52,12 @@ typedef struct cli_sampling {
              "repeatedly"},                                                                  \
     {"seed", 's', "N", .integer = &(s).seed, .max = 1e15, .quiet = true,                     \
      .help = "seed of the random tokens; default: another one each time, which is printed"}
+#define CLI_STOP(to) {"stop", 0, "TEXT", .texts = (to), .help = "end before this text; may be given repeatedly"}
+#define CLI_LOOKUP(to)                                                                       \
+    {"lookup", 0, "N", .integer = (to), .max = 64, .quiet = true,                            \
+     .help =                                                                                 \
+         "prompt lookup decoding: guess up to N tokens from what followed the same words before; faster where a text " \
+         "repeats itself, and the same text"}
 #define CLI_TOP_LOGPROBS(to)                                                                 \
     {"top-logprobs", 0, "K", .integer = (to), .max = 256, .quiet = true,                     \
      .help = "with --json: also the K most probable tokens at each token, with their log probabilities"}
@@ -65,6 +71,10 @@ void cli_sampling_note(const att_sampling *s, int64_t seed);
 
 /* Checks that the model has at least `top` tokens. */
 int cli_top_check(const cli_language *m, int64_t top);
+/* Checks that no stop string is empty. */
+int cli_stop_check(const cli_texts *stop);
+/* Checks that the model has more than `lookup` positions. */
+int cli_lookup_check(const cli_language *m, int64_t lookup);
 
 /* Tokens and their log probabilities, for --json. top_ids and top_log_probabilities: [n, top], or NULL. */
 typedef struct cli_scored_tokens {

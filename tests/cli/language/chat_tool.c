@@ -109,7 +109,8 @@ static void an_error_does_not_end_the_chat(void **state)
 {
     (void)state;
     assert_fails("printf 'bdcab\\nabcdefghijklmnopqrstabcdefghij\\nt\\n' | $A chat -m $L -n 6", 1,
-                 "the conversation has 41 tokens, but the model has 32 positions: /reset begins a new one");
+                 "the conversation has 41 tokens, but the model has 32 positions: /reset begins a new one, and with "
+                 "--drop-oldest the oldest messages are left out");
     assert_string_equal(tool_out, "oeqegs\nihoegs\n");
     assert_fails("printf '/nope\\n/save\\n/save no/where\\n/reset now\\n/help\\n' | $A chat -m $L", 1,
                  "there is no command /nope; /help lists them, and a space before it makes it a message");
@@ -120,6 +121,91 @@ static void an_error_does_not_end_the_chat(void **state)
     assert_int_equal(tool("printf 'bdcab\\n' | $A chat -m $L -n 0"), 0);
     assert_has(tool_err,
                "the answer ends where the conversation has the model's 32 positions: /reset begins a new one");
+}
+
+static void messages_are_removed_answered_again_and_read(void **state)
+{
+    (void)state;
+    assert_prints("printf 'bdcab\\n/undo\\nbdcab\\nt\\n/retry\\n' | $A chat -m $L -n 6",
+                  "oeqegs\noeqegs\nihoegs\nihoegs\n");
+    assert_prints("printf 'bdcab\\n/save c.json\\n' | $A chat -m $L -n 6; printf '/load c.json\\nt\\n' | "
+                  "$A chat -m $L -n 6; echo t | $A chat -m $L -n 6 --load c.json",
+                  "oeqegs\nihoegs\nihoegs\n");
+    assert_prints("printf '{\"messages\": [{\"role\": \"user\", \"content\": \"bdcab\"}]}' >m.json; "
+                  "printf '/load m.json\\n/retry\\n' | $A chat -m $L -n 6",
+                  "oeqegs\n");
+    assert_has(tool_err, "m.json: the last message has no answer; /retry generates one");
+    /* At a temperature of 1 an answer is drawn again, by the seed alone. */
+    assert_int_equal(tool("for i in 1 2; do printf 'bdcab\\n/retry\\n/retry\\n/retry\\n' | $A chat -m $L -n 6 "
+                          "-T 1 --seed 1 >$i; done; cmp 1 2 && [ $(sort -u 1 | wc -l) -gt 1 ]"),
+                     0);
+    assert_fails("printf '/undo\\n/retry\\n' | $A chat -m $L", 1, "there is no message to undo");
+    assert_has(tool_err, "there is no message to answer");
+    assert_fails("printf '/load\\n/load nix\\n' | $A chat -m $L", 1, "/load FILE: which file?");
+    assert_has(tool_err, "nix: No such file");
+}
+
+static void a_file_that_is_not_a_conversation_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"[", ":1: "},
+        {"{}", "this is not a list of messages"},
+        {"[]", "this is not a list of messages"},
+        {"[{\"role\": \"tool\", \"content\": \"a\"}]", "the \"role\" of message 1 is not \"system\""},
+        {"[{\"role\": \"user\"}]", "the \"content\" of message 1 is not a text"},
+        {"[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", \"content\": \"a\"}]", "alternate"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "printf '%s' >w.json; printf 'bdcab\\n/load w.json\\nt\\n' | $A chat -m $L -n 6",
+                 wrong[i][0]);
+        assert_fails(line, 1, wrong[i][1]);
+        assert_string_equal(tool_out, "oeqegs\nihoegs\n");
+        snprintf(line, sizeof line, "$A chat -m $L --load w.json </dev/null");
+        assert_fails(line, 1, wrong[i][1]);
+    }
+}
+
+static void the_oldest_messages_are_dropped_if_asked_for(void **state)
+{
+    (void)state;
+    static const char messages[] = "printf 'bdcab\\nt\\nbdcab\\nbdcab\\n/save kept.json\\n' >full; ";
+    char line[300];
+    snprintf(line, sizeof line, "%s$A chat -m $L -n 6 <full", messages);
+    assert_fails(line, 1, "the conversation has 34 tokens, but the model has 32 positions");
+    assert_int_equal(tool("$A chat -m $L -n 6 --drop-oldest <full >answers && tail -n 1 answers >last && "
+                          "$A generate -m $L -n 6 tihoegsbdcab$(sed -n 3p answers)bdcab | cmp - last"),
+                     0);
+    assert_has(tool_err, "the 2 oldest messages are left out, as the conversation fills the model's 32 positions");
+    assert_int_equal(tool("grep -c role kept.json; sed -n 2p kept.json"), 0);
+    assert_string_equal(tool_out, "6\n  {\"role\": \"user\", \"content\": \"t\"},\n");
+    /* the system message stays; an answer that was cut off can be given again in full */
+    assert_int_equal(tool("printf 'bdcab\\nbdcab\\n/retry\\n/save kept.json\\n' | $A chat -m $L -n 0 "
+                          "--drop-oldest --system e; grep -c role kept.json; sed -n 2p kept.json"),
+                     0);
+    assert_has(tool_out, "3\n  {\"role\": \"system\", \"content\": \"e\"},\n");
+    assert_fails("echo abcdefghijklmnopqrstabcdefghijklmnop | $A chat -m $L --drop-oldest", 1,
+                 "the conversation has 36 tokens");
+}
+
+static void answers_have_stop_strings_a_system_file_and_figures(void **state)
+{
+    (void)state;
+    assert_prints("echo bdcab | $A chat -m $L -n 6 --stop g --stop xyz", "oeqe\n");
+    assert_prints("echo bdcab | $A chat -m $L -n 6 --lookup 4", "oeqegs\n");
+    assert_prints("echo e >system; echo bdcab | $A chat -m $L -n 6 --system-file system >1; "
+                  "echo bdcab | $A chat -m $L -n 6 --system e | cmp - 1",
+                  "");
+    assert_prints("echo bdcab | $A chat -m $L -n 6 --stats", "oeqegs\n");
+    assert_has(tool_err, "prompt of 5 tokens, 0 of them cached; first token after ");
+    assert_int_equal(tool("echo bdcab | $A chat -m $L -n 6 --stats --json"), 0);
+    assert_has(tool_out, "\"seconds_to_first_token\": ");
+    assert_has(tool_out, "\"tokens_per_second\": ");
+    assert_fails("$A chat -m $L --system e --system-file system </dev/null", 2,
+                 "--system and --system-file are given, not one of them");
+    assert_fails("$A chat -m $L --stop '' </dev/null", 2, "--stop is empty");
+    assert_fails("$A chat -m $L --system-file nix </dev/null", 1, "nix: No such file");
 }
 
 static void wrong_usage_is_refused(void **state)
@@ -163,32 +249,109 @@ static void wait_for(int terminal, const char *text)
     memmove(screen, strstr(screen, text) + strlen(text), strlen(strstr(screen, text) + strlen(text)) + 1);
 }
 
-static void on_a_terminal_there_is_a_prompt(void **state)
+/* Starts a chat on a terminal of this kind ($TERM). */
+static pid_t start_on_terminal(int *terminal, const char *kind)
 {
-    (void)state;
-    int terminal, status;
-    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    const pid_t pid = forkpty(terminal, NULL, NULL, NULL);
     assert_true(pid >= 0);
     if (pid == 0) {
+        setenv("TERM", kind, 1);
+        if (chdir(tool_model.path))
+            _exit(127);
         execl("/bin/sh", "sh", "-c", "exec $A chat -m $L -n 6", (char *)NULL);
         _exit(127);
     }
     screen[0] = '\0';
-    wait_for(terminal, "chat template mistral-tekken; /help lists commands, /quit or Ctrl-D ends");
-    wait_for(terminal, "> ");
-    assert_int_equal(write(terminal, "bdcab\n", 6), 6);
-    wait_for(terminal, "oeqegs\r\n");
-    wait_for(terminal, "> ");
-    assert_int_equal(write(terminal, "half\x03", 5), 5);
-    wait_for(terminal, "(/quit or Ctrl-D ends the chat)\r\n> ");
-    assert_int_equal(write(terminal, "/nope\nt\n", 8), 8);
-    wait_for(terminal, "there is no command /nope");
-    wait_for(terminal, "ihoegs\r\n");
-    wait_for(terminal, "> ");
-    assert_int_equal(write(terminal, "\x04", 1), 1);
+    wait_for(*terminal, "each token is the most probable one; --sample, --temperature and others");
+    wait_for(*terminal, "chat template mistral-tekken; /help lists commands, /quit or Ctrl-D ends");
+    wait_for(*terminal, "> ");
+    return pid;
+}
+
+static void type(int terminal, const char *keys)
+{
+    assert_int_equal(write(terminal, keys, strlen(keys)), strlen(keys));
+}
+
+static void end_by_control_d(int terminal, pid_t pid)
+{
+    int status;
+    type(terminal, "\x04");
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     close(terminal);
+}
+
+static void on_a_terminal_there_is_a_prompt(void **state)
+{
+    (void)state;
+    int terminal;
+    const pid_t pid = start_on_terminal(&terminal, "dumb");
+    type(terminal, "bdcab\n");
+    wait_for(terminal, "oeqegs\r\n");
+    wait_for(terminal, "> ");
+    type(terminal, "half\x03");
+    wait_for(terminal, "(/quit or Ctrl-D ends the chat)\r\n> ");
+    type(terminal, "/nope\nt\n");
+    wait_for(terminal, "there is no command /nope");
+    wait_for(terminal, "ihoegs\r\n");
+    wait_for(terminal, "> ");
+    for (int i = 0; i < 50; i++)
+        type(terminal, "bdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcab");
+    type(terminal, "\n");
+    wait_for(terminal, "the terminal cuts lines after 4095 bytes, so this one is not used");
+    wait_for(terminal, "> ");
+    type(terminal, "bdcab\n"); /* 24 tokens with what was said */
+    wait_for(terminal, "> ");
+    type(terminal, "bdcab\n");
+    wait_for(terminal, "without its 2 oldest messages it continues");
+    wait_for(terminal, "leave them out? [y/n] ");
+    type(terminal, "n\n");
+    wait_for(terminal, "the conversation has 34 tokens");
+    wait_for(terminal, "> ");
+    type(terminal, "bdcab\n");
+    wait_for(terminal, "leave them out? [y/n] ");
+    type(terminal, "y\n");
+    wait_for(terminal, "> ");
+    end_by_control_d(terminal, pid);
+}
+
+static void lines_are_edited_and_pasted_as_a_whole(void **state)
+{
+    (void)state;
+#ifndef ATT_LIBEDIT
+    skip();
+#endif
+    int terminal;
+    const pid_t pid = start_on_terminal(&terminal, "xterm");
+    type(terminal, "dcax\177b\001b\r"); /* Backspace; Ctrl-A goes to the beginning */
+    wait_for(terminal, "oeqegs\r\n");
+    wait_for(terminal, "> ");
+    type(terminal, "half\x03");
+    wait_for(terminal, "(/quit or Ctrl-D ends the chat)\r\n");
+    wait_for(terminal, "> ");
+    type(terminal, "/reset\r");
+    wait_for(terminal, "> ");
+    type(terminal, "\033[A\033[A\r"); /* twice Up: the message */
+    wait_for(terminal, "oeqegs\r\n");
+    wait_for(terminal, "> ");
+    type(terminal, "/reset\r");
+    wait_for(terminal, "> ");
+    type(terminal, "\033[200~bdcab\rt\xE6\x97\xA5\377\033[201~\r");
+    wait_for(terminal, "the answer ends after --max-tokens 6");
+    wait_for(terminal, "> ");
+    type(terminal, "/save pasted.json\r");
+    wait_for(terminal, "> ");
+    type(terminal, "/reset\r");
+    wait_for(terminal, "> ");
+    for (int i = 0; i < 100; i++)
+        type(terminal, "bdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcabbdcab");
+    type(terminal, "\r");
+    wait_for(terminal, "the conversation has 5000 tokens");
+    wait_for(terminal, "> ");
+    end_by_control_d(terminal, pid);
+    assert_int_equal(tool("sed -n 2p pasted.json"), 0);
+    assert_has(tool_out, "{\"role\": \"user\", \"content\": \"bdcab\\u000at\xE6\x97\xA5\xEF\xBF\xBD\"}");
 }
 
 int main(void)
@@ -199,8 +362,13 @@ int main(void)
         cmocka_unit_test(penalties_biases_and_the_most_probable_tokens_are_options),
         cmocka_unit_test(the_system_message_is_set_and_removed),
         cmocka_unit_test(an_error_does_not_end_the_chat),
+        cmocka_unit_test(messages_are_removed_answered_again_and_read),
+        cmocka_unit_test(a_file_that_is_not_a_conversation_changes_nothing),
+        cmocka_unit_test(the_oldest_messages_are_dropped_if_asked_for),
+        cmocka_unit_test(answers_have_stop_strings_a_system_file_and_figures),
         cmocka_unit_test(wrong_usage_is_refused),
         cmocka_unit_test(on_a_terminal_there_is_a_prompt),
+        cmocka_unit_test(lines_are_edited_and_pasted_as_a_whole),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

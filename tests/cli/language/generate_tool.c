@@ -183,11 +183,8 @@ static void wrong_usage_is_refused(void **state)
 {
     (void)state;
     assert_refused("$A generate -m $L ''", 1, "the prompt is empty, and this model continues at least one token");
-    assert_refused("printf 'a\\n\\nb\\n' | $A generate -m $L --lines", 1, "line 2 is empty");
     assert_refused("$A generate -m $L abcdefghijklmnopabcdefghijklmnop", 1,
                    "the prompt has 32 tokens but the model has 32 positions, for prompt and text");
-    assert_refused("printf 'a\\nabcdefghijklmnopabcdefghijklmnopq\\n' | $A generate -m $L --lines", 1,
-                   "line 2 has 33 tokens but the model has 32 positions");
     assert_refused("$A generate -m $L -f p bdcab", 2, "--file p does not go with a prompt as an argument");
     assert_refused("$A generate -m $L --lines bdcab", 2, "--lines is for a file or standard input");
     assert_refused("$A generate -m $L --lines --stream <p", 2, "--stream does not go with --lines");
@@ -224,6 +221,37 @@ static void wrong_usage_is_refused(void **state)
                    1, "\"num_beams\" is 4, which is not supported");
 }
 
+static void a_line_that_cannot_be_continued_is_its_own_error(void **state)
+{
+    (void)state;
+    static const char lines[] = "printf 'bdcab\\n\\nabcdefghijklmnopabcdefghijklmnopq\\nt\\n\\n' >refused; ";
+    char command[256];
+    snprintf(command, sizeof command, "%s$A generate -m $L -n 6 --lines -f refused", lines);
+    assert_int_equal(tool(command), 1);
+    assert_has(tool_err, "line 2 is empty, and this model continues at least one token");
+    assert_has(tool_err, "line 3 has 33 tokens but the model has 32 positions, for prompt and text");
+    assert_has(tool_err, "line 5 is empty");
+    assert_string_equal(tool_out, "oeqegs\n\n\nceqeje\n\n");
+    assert_int_equal(tool("$A generate -m $L -n 6 --lines --json -f refused"), 1);
+    assert_has(tool_out, "{\"prompt\": \"\", \"text\": null, \"end\": \"error\"}\n");
+    /* Random tokens of a line do not depend on whether others are refused. */
+    assert_int_equal(tool("$A generate -m $L -n 6 --sample --seed 3 --lines -f refused >1; "
+                          "sed 's/^$/a/; s/^abcd.*/a/' refused | $A generate -m $L -n 6 --sample --seed 3 --lines >2; "
+                          "[ \"$(sed -n 4p 1)\" = \"$(sed -n 4p 2)\" ]"),
+                     0);
+}
+
+static void the_speed_is_reported(void **state)
+{
+    (void)state;
+    assert_prints("$A generate -m $L -n 6 --stats bdcab", "oeqegs\n");
+    assert_has(tool_err, "prompt of 5 tokens, 0 of them cached; first token after ");
+    assert_has(tool_err, ", then 5 at ");
+    assert_int_equal(tool("printf 'bdcab\nt\n' | $A generate -m $L -n 6 --stats --lines"), 0);
+    assert_has(tool_err, "prompt of 6 tokens, 0 of them cached; first token after ");
+    assert_has(tool_err, ", then 11 at ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +264,8 @@ int main(void)
         cmocka_unit_test(json_has_the_most_probable_tokens_and_those_of_the_prompt),
         cmocka_unit_test(a_closed_pipe_and_an_interrupt_end_it),
         cmocka_unit_test(wrong_usage_is_refused),
+        cmocka_unit_test(a_line_that_cannot_be_continued_is_its_own_error),
+        cmocka_unit_test(the_speed_is_reported),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
