@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import warnings
 
 from attend._attend import FileNotFound, find_model
 
@@ -36,12 +37,16 @@ def _cached(name, revision, cache):
     return snapshot if _is_whole(snapshot) else None
 
 
-def lacks_modules(path):
-    """Is it a snapshot of the cache of which nobody has asked for modules.json? transformers does not."""
+def warn_without_modules(path):
+    """Warns of a sentence model's snapshot of whose modules.json nobody knows whether it exists: transformers does not
+    download it, and without it the mean of the tokens is the embedding."""
     path = pathlib.Path(path)
-    return (path.parent.name == "snapshots" and path.parents[1].name.startswith("models--") and path.is_dir()
-            and not (path / "modules.json").is_file()
-            and not (path.parents[1] / ".no_exist" / path.name / "modules.json").exists())
+    if path.parent.name != "snapshots" or not path.parents[1].name.startswith("models--") or (path / "modules.json").is_file():
+        return
+    if not (path.parents[1] / ".no_exist" / path.name / "modules.json").exists():
+        name = path.parents[1].name.removeprefix("models--").replace("--", "/")
+        warnings.warn(f"{path} has no modules.json, which may not have been downloaded: the mean of the tokens is taken. "
+                      f"hf download {name} gets it if there is one", stacklevel=3)
 
 
 def _download(name, revision, cache, token):

@@ -10,6 +10,9 @@ class Generated(str):
         self.ids, self.end = ids, end
         return self
 
+    def __getnewargs__(self):
+        return str(self), self.ids, self.end
+
 
 class Generator:
     """A language model: a folder, a .gguf file, the name of one of attend's models, or OWNER/NAME of the Hub"""

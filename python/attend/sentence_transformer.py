@@ -31,6 +31,7 @@ class SentenceTransformer:
                                cache_folder=cache_folder, token=token)
         self._options = {"prompts": prompts, "default_prompt_name": default_prompt_name, "local_files_only": True,
                          "similarity_fn_name": similarity_fn_name, "truncate_dim": truncate_dim, "dtype": dtype}
+        _hub.warn_without_modules(self._path)
         self._model = _attend.Sentence(self._path, dtype=dtype)
         self._tokenizer = None
         info = self._model.info

@@ -307,6 +307,7 @@ static PyMethodDef methods[] = {
     {"tolist", to_list, METH_NOARGS, "Its numbers as nested lists"},
     {"column", column, METH_VARARGS, "column($self, i, /)\n--\n\nA view of column i of an array [n, m]"},
     {"numpy", to_numpy, METH_NOARGS, "A NumPy array of the same memory"},
+    {"__reduce__", array_reduce, METH_NOARGS, "What pickle makes the array from"},
     {"__arrow_c_array__", array_arrow, METH_VARARGS, "Capsules of Arrow: a fixed-size list for each row"},
     {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS, "A capsule of DLPack"},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS, "(1, 0): the CPU"},

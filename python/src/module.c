@@ -39,6 +39,7 @@ static PyMethodDef functions[] = {
      attention_forward_doc},
     {"attention_backward", (PyCFunction)(void (*)(void))attention_backward, METH_VARARGS | METH_KEYWORDS,
      attention_backward_doc},
+    {"array_of", array_of, METH_VARARGS, "array_of(dtype, shape, bytes, /)\n--\n\nAn array, as pickle makes it."},
     {"verify_attention", (PyCFunction)(void (*)(void))attention_verify, METH_VARARGS | METH_KEYWORDS,
      attention_verify_doc},
     {"identify", model_identify, METH_O, "identify(path, /)\n--\n\nWhat a model is: (kind, model_type, architecture)."},

@@ -78,6 +78,10 @@ array *array_view(module_state *state, const att_tensor *t, const array_type *ty
  * the reference. */
 PyObject *array_like(array *a, PyObject *like);
 
+/* Pickling (array_pickle.c) */
+PyObject *array_reduce(PyObject *self, PyObject *unused);
+PyObject *array_of(PyObject *module, PyObject *args);
+
 PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *array_dlpack_device(PyObject *self, PyObject *unused);
 

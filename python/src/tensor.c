@@ -104,6 +104,8 @@ void tensor_release(tensor_argument *a)
 {
     if (a->buffer.obj)
         PyBuffer_Release(&a->buffer);
+    PyObject *type, *value, *trace; /* a deleter may be Python code, which must not see an exception */
+    PyErr_Fetch(&type, &value, &trace);
     if (a->managed && a->versioned) {
         dlpack_versioned *v = a->managed;
         if (v->deleter)
@@ -113,6 +115,7 @@ void tensor_release(tensor_argument *a)
         if (m->deleter)
             m->deleter(m);
     }
+    PyErr_Restore(type, value, trace);
     Py_CLEAR(a->capsule);
     a->managed = NULL;
 }
