@@ -157,13 +157,9 @@ static bool run_backward(module_state *state, attention_call *call, backward_ope
     if (!plan)
         return false;
     att_status status;
-    long_call running;
-    long_call_begin(&running);
-    do {
-        Py_BEGIN_ALLOW_THREADS
-        status = att_backward(plan->plan, &call->args, &grads);
-        Py_END_ALLOW_THREADS
-    } while (long_call_again(&running, status));
+    LONG_CALL_BEGIN
+    status = att_backward(plan->plan, &call->args, &grads);
+    LONG_CALL_END(status)
     plans_leave(state, plan);
     return status == ATT_OK || raise_status(state, status);
 }
@@ -219,9 +215,9 @@ PyObject *attention_verify(PyObject *module, PyObject *args, PyObject *keywords)
         for (int i = 0; i <= ATTENTION_STAGES; i++)
             held[i] = Py_XNewRef(call.own[i]);
         call.key.spec.stage = call.key.stage;
-        Py_BEGIN_ALLOW_THREADS
+        LONG_CALL_BEGIN
         status = att_verify(state->ctx, &call.key.spec);
-        Py_END_ALLOW_THREADS
+        LONG_CALL_END(status)
         if (status != ATT_OK)
             raise_status(state, status);
         for (int i = 0; i <= ATTENTION_STAGES; i++)

@@ -37,7 +37,7 @@ bool attention_operand(module_state *state, PyObject *object, const char *name, 
         return raise_sentence(state, ATT_ERR_SHAPE, "%s: has %d dimensions, of query follow %d", name, out->t.rank,
                               rank);
     to_full_rank(&out->t, 4 - lse);
-    return true;
+    return use == TENSOR_WRITE || tensor_make_dense(state, out, 1);
 }
 
 static bool read_operands(module_state *state, PyObject *const operands[3], attention_call *call)
@@ -57,8 +57,11 @@ static bool read_operands(module_state *state, PyObject *const operands[3], atte
                 "heads, time, dim]",
                 names[i], rank, call->rank);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         to_full_rank(&to[i]->t, 4);
+        if (!tensor_make_dense(state, to[i], 1))
+            return false;
+    }
     call->args.q = call->q.t, call->args.k = call->k.t, call->args.v = call->v.t;
     return true;
 }

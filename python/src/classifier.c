@@ -27,9 +27,9 @@ static PyObject *classifier_new(PyTypeObject *type, PyObject *args, PyObject *ke
         return NULL;
     self->m = NULL, self->info = (att_text_classifier_info){.size = sizeof self->info};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_text_classifier_open(state->ctx, a.path.text, &a.options, &self->m);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     if (status == ATT_OK)
         status = att_text_classifier_describe(self->m, &self->info);
     return call_result(state, status, (PyObject *)self);
@@ -67,9 +67,9 @@ static PyObject *scores_of(classifier *self, module_state *state, const texts *f
     options->progress = progress_call, options->user = &p;
     options->pairs = second->text, options->pair_bytes = second->bytes;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_text_classify(self->m, first->n, first->text, first->bytes, options, out->t.data);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     return call_result(state, status, (PyObject *)out);
 }
 

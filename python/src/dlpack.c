@@ -154,6 +154,9 @@ static bool wrap(module_state *state, const dlpack_tensor *in, const char *name,
     if (in->rank < 0 || in->rank > ATT_MAX_RANK)
         return raise_sentence(state, ATT_ERR_SHAPE, "%s: has %d dimensions, at most %d are supported", name,
                               (int)in->rank, ATT_MAX_RANK);
+    for (int i = 0; i < in->rank; i++)
+        if (in->shape[i] < 0)
+            return raise_sentence(state, ATT_ERR_SHAPE, "%s: dimension %d is %lld", name, i, (long long)in->shape[i]);
     att_status status = att_wrap(out, in->data ? (char *)in->data + in->byte_offset : NULL, type->dtype, in->rank,
                                  in->shape, in->strides);
     if (status != ATT_OK)

@@ -43,9 +43,9 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *key
         return NULL;
     self->g = NULL, self->chat = NULL, self->no_chat = NULL;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_text_generator_open(state->ctx, a.path.text, &a.options, &self->g);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     PyObject *opened = call_result(state, status, (PyObject *)self);
     if (opened && !open_chat(self, state, a.path.text))
         Py_CLEAR(opened);
@@ -83,9 +83,9 @@ static PyObject *tokenize(PyObject *self, PyObject *args)
     const att_tokenizer *tokenizer = att_text_generator_tokenizer(((generator *)self)->g);
     att_tokens tokens;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_tokenize(tokenizer, text, (size_t)bytes, NULL, &tokens);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     return tokens_list(state_of(self), status, &tokens);
 }
 
@@ -127,10 +127,10 @@ static PyObject *chat_ids(PyObject *self, PyObject *messages)
     int64_t n = PyTuple_Size(tuple);
     att_tokens tokens;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_chat_tokenize(g->chat, att_text_generator_tokenizer(g->g), m, n,
                                ATT_OPTIONS(att_chat_options, .reply = true), &tokens);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     PyMem_Free(m);
     Py_DECREF(tuple);
     return tokens_list(state, status, &tokens);
@@ -311,9 +311,9 @@ static PyObject *session_step(PyObject *self, PyObject *unused)
         return NULL;
     int64_t active;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_generation_step(s->s, &active);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     PyObject *pieces = s->pieces;
     s->pieces = NULL;
     return call_result(state_of(self), status, pieces);

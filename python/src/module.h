@@ -92,6 +92,7 @@ typedef struct tensor_argument {
     PyObject *capsule; /* of DLPack, or NULL */
     void *managed;     /* its DLManagedTensor */
     bool versioned;
+    void *copy; /* to be freed, or NULL */
 } tensor_argument;
 typedef enum tensor_use { TENSOR_READ, TENSOR_WRITE } tensor_use;
 /* Reads an object with the buffer protocol or DLPack, without a copy. name: of the argument, for errors. false with an
@@ -100,18 +101,32 @@ bool tensor_read(module_state *state, PyObject *object, const char *name, tensor
 bool tensor_from_dlpack(module_state *state, PyObject *object, const char *name, tensor_use use, tensor_argument *out);
 /* Reads embeddings: float32 [n, dim], with any strides; a vector is one row. false with an exception */
 bool tensor_read_rows(module_state *state, PyObject *object, const char *name, tensor_argument *out);
+/* Makes the numbers of the last n dimensions of an argument that is read follow each other: a copy, where they do not
+ * (dense.c) */
+bool tensor_make_dense(module_state *state, tensor_argument *a, int n);
 void tensor_release(tensor_argument *a);
 /* Raises an exception if elements do not begin at multiples of their size, as in a part of a packed record */
 bool tensor_is_aligned(module_state *state, const char *name, const att_tensor *t);
 
 /* ---- long calls (interrupt.c, progress.c) */
 
-/* While a long call runs without the GIL, Ctrl-C cancels it:
- *     long_call_begin(&call);
- *     do {
- *         Py_BEGIN_ALLOW_THREADS status = ...;
- *         Py_END_ALLOW_THREADS
- *     } while (long_call_again(&call, status)); */
+/* A call between these runs without the GIL, and Ctrl-C cancels it:
+ *     LONG_CALL_BEGIN
+ *     status = ...;
+ *     LONG_CALL_END(status)
+ * It may run several times: after a signal that was not to end it. */
+#define LONG_CALL_BEGIN                                                                                                \
+    {                                                                                                                  \
+        long_call call_;                                                                                               \
+        long_call_begin(&call_);                                                                                       \
+        do {                                                                                                           \
+            Py_BEGIN_ALLOW_THREADS
+#define LONG_CALL_END(status)                                                                                          \
+    Py_END_ALLOW_THREADS                                                                                               \
+    }                                                                                                                  \
+    while (long_call_again(&call_, status))                                                                            \
+        ;                                                                                                              \
+    }
 typedef struct long_call {
     bool is_main;
     const volatile int *before; /* the thread's flag */

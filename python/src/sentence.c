@@ -24,9 +24,9 @@ static PyObject *sentence_new(PyTypeObject *type, PyObject *args, PyObject *keyw
         return NULL;
     self->m = NULL, self->info = (att_sentence_info){.size = sizeof self->info};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_sentence_open(state->ctx, a.path.text, &a.options, &self->m);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     if (status == ATT_OK)
         status = att_sentence_describe(self->m, &self->info);
     return call_result(state, status, (PyObject *)self);
@@ -109,13 +109,13 @@ static PyObject *embed(sentence *self, module_state *state, const encode_argumen
                                        .prompt_name = a->prompt_name,
                                        .dims = a->dims};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_sentence_embed(self->m, t->n, t->text, t->bytes, &options, rows);
     if (status == ATT_OK && a->normalize && !self->info.normalized)
         normalize(rows, t->n, dim);
     if (status == ATT_OK)
         zero_nulls(t, rows, dim);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     tensor_release(&written);
     return call_result(state, status, made ? (PyObject *)made : Py_NewRef(a->out));
 }
@@ -171,9 +171,9 @@ static PyObject *encode_tokens(PyObject *self, PyObject *args, PyObject *keyword
     if (texts_read(state, given, "inputs", false, &t)) {
         att_token_embeddings e;
         att_status status;
-        Py_BEGIN_ALLOW_THREADS
+        LONG_CALL_BEGIN
         status = att_sentence_embed_tokens(s->m, t.n, t.text, t.bytes, &options, &e);
-        Py_END_ALLOW_THREADS
+        LONG_CALL_END(status)
         if (status == ATT_OK) {
             list = vectors_of_tokens(state, &e, t.n, s->info.token_dim);
             att_token_embeddings_free(state->ctx, &e);
@@ -229,9 +229,9 @@ static PyObject *attention(PyObject *self, PyObject *args, PyObject *keywords)
     sentence *s = (sentence *)self;
     att_trace *t;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_sentence_trace(s->m, text, (size_t)bytes, prompt, NULL, &t);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     if (status != ATT_OK)
         return raise_status(state, status);
     PyObject *result = weights_of(s, state, t, layer, head);

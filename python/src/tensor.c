@@ -1,6 +1,8 @@
 /* Tensors of arguments, without a copy: by the buffer protocol, which NumPy and array.array have, or by DLPack, which
  * torch and JAX have. */
 
+#include <stdlib.h>
+
 #include "dlpack.h"
 #include "module.h"
 
@@ -117,5 +119,7 @@ void tensor_release(tensor_argument *a)
     }
     PyErr_Restore(type, value, trace);
     Py_CLEAR(a->capsule);
+    free(a->copy);
+    a->copy = NULL;
     a->managed = NULL;
 }

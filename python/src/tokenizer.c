@@ -22,9 +22,9 @@ static PyObject *tokenizer_new(PyTypeObject *type, PyObject *args, PyObject *key
         return NULL;
     self->t = NULL;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_tokenizer_open(state->ctx, folder.text, &self->t);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     return call_result(state, status, (PyObject *)self);
 }
 
@@ -85,9 +85,9 @@ static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
     att_status status;
     const att_tokenize_options options = {
         .size = sizeof options, .max_tokens = max_tokens, .no_special = !special, .offsets = offsets};
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_tokenize_batch(((tokenizer *)self)->t, t.n, t.text, t.bytes, &options, tokens);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     if (status != ATT_OK) {
         raise_status(state, status);
         goto done;
@@ -116,9 +116,9 @@ static PyObject *decode(PyObject *self, PyObject *object)
         return NULL;
     att_text text;
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_detokenize(((tokenizer *)self)->t, ids.id, ids.n, &text);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     PyMem_Free(ids.id);
     if (status != ATT_OK)
         return raise_status(state, status);

@@ -13,14 +13,10 @@ static bool read_precision(module_state *state, const char *name, att_precision 
                           name);
 }
 
-/* Reads rows that follow each other in memory. */
+/* Reads rows that follow each other in memory, or copies them. */
 static bool dense_rows(module_state *state, PyObject *object, const char *name, tensor_argument *out)
 {
-    if (!tensor_read_rows(state, object, name, out))
-        return false;
-    const att_tensor *t = &out->t;
-    return (t->stride[1] == 1 && (t->stride[0] == t->dim[1] || t->dim[0] < 2)) ||
-           raise_sentence(state, ATT_ERR_SHAPE, "%s: is not contiguous: a copy is", name);
+    return tensor_read_rows(state, object, name, out) && tensor_make_dense(state, out, 2);
 }
 
 /* ranges(embeddings): [2, dim] */
@@ -33,11 +29,11 @@ PyObject *vectors_ranges(PyObject *module, PyObject *embeddings)
         out = array_new(state, ATT_F32, 2, (int64_t[]){2, x.t.dim[1]});
     if (out) {
         att_status status;
-        Py_BEGIN_ALLOW_THREADS
+        LONG_CALL_BEGIN
         status = att_ranges_begin(x.t.dim[1], out->t.data);
         if (status == ATT_OK)
             status = att_ranges_add(state->ctx, x.t.data, x.t.dim[0], x.t.dim[1], out->t.data);
-        Py_END_ALLOW_THREADS
+        LONG_CALL_END(status)
         out = (array *)call_result(state, status, (PyObject *)out);
     }
     tensor_release(&x);
@@ -59,9 +55,9 @@ static array *codes_of(module_state *state, att_precision precision, const att_t
     bool is_signed = precision == ATT_PRECISION_INT8 || precision == ATT_PRECISION_BINARY;
     out->type = array_type_of(is_signed ? "I8" : "U8");
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_vectors_quantize(state->ctx, precision, x->data, n, dim, ranges->data, out->t.data);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     return (array *)call_result(state, status, (PyObject *)out);
 }
 
@@ -114,9 +110,9 @@ static PyObject *search(module_state *state, const att_tensor *queries, const at
     const att_vector_corpus in = {.size = sizeof in, .n = rows, .dim = corpus->dim[1], .codes = corpus->data};
     const att_vector_search_options options = {.size = sizeof options, .k = k, .cosine = cosine};
     att_status status;
-    Py_BEGIN_ALLOW_THREADS
+    LONG_CALL_BEGIN
     status = att_vectors_search(state->ctx, &in, queries->data, n, &options, nearest);
-    Py_END_ALLOW_THREADS
+    LONG_CALL_END(status)
     PyObject *found = status == ATT_OK ? PyList_New((Py_ssize_t)n) : raise_status(state, status);
     for (int64_t i = 0; found && i < n; i++) {
         PyObject *hits = hits_of(nearest + i * k, k);

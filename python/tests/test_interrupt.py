@@ -16,6 +16,8 @@ def floats(*shape):
         n *= d
     return memoryview(array.array("f", [0.01]) * n).cast("B").cast("f", shape)
 
+attend.set_threads(1)  # so that long calls are long on any machine
+
 def interrupt(after=0.3):
     threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
 
@@ -36,9 +38,9 @@ def run(code):
 LONG = {
     "attention": "long()",
     "backward": "attend.attention_backward(q, q, q, q, floats(1, 16, 16384, 64), floats(1, 16, 16384))",
-    "search": "attend.semantic_search(floats(3000, 512), floats(100000, 512))",
-    "similarity": "attend.similarity(floats(8000, 512), floats(40000, 512))",
-    "distances": "attend.similarity(floats(4000, 256), floats(4000, 256), 'manhattan')",
+    "search": "attend.semantic_search(floats(6000, 512), floats(100000, 512))",
+    "similarity": "attend.similarity(floats(8000, 2048), floats(20000, 2048))",
+    "distances": "attend.similarity(floats(6000, 256), floats(6000, 256), 'manhattan')",
 }
 
 
@@ -52,7 +54,7 @@ def test_a_long_call_is_ended(name):
         except KeyboardInterrupt:
             print(time.perf_counter() - began)
     """)
-    assert 0.25 < float(seconds) < 2  # of many seconds
+    assert 0.25 < float(seconds) < 3  # of many
 
 
 def test_a_handler_that_raises_nothing_lets_the_call_end():
