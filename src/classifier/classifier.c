@@ -1,9 +1,7 @@
 /* Classifiers of texts and of pairs of texts: a text encoder and a head on the vector of its first token. Those with a
  * probe are a sentence model instead (probe_classifier.c). */
 #include "classifier/classifier.h"
-#include "io/check_texts.h"
 #include "model/class_names.h"
-#include "text/utf8.h"
 #include "util/util.h"
 
 #include <string.h>
@@ -98,17 +96,7 @@ static att_status check_labels(att_ctx *ctx, const att_text_labels *l)
     if (l->n < 1 || l->n > 1 << 20)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_text_classifier_new: labels.n is %lld, not from 1 to %d",
                         (long long)l->n, 1 << 20);
-    att_status s = l->names ? att_check_texts(ctx, "att_text_classifier_new: labels.names", l->names, l->n) : ATT_OK;
-    for (int64_t i = 0; !s && l->names && i < l->n; i++) {
-        if (!att_utf8_valid(l->names[i], strlen(l->names[i])))
-            s = att_fail(ctx, ATT_ERR_ARGUMENT, "att_text_classifier_new: labels.names[%lld] is not UTF-8",
-                         (long long)i);
-        for (int64_t k = 0; !s && k < i && l->n <= 4096; k++)
-            if (!strcmp(l->names[i], l->names[k]))
-                s = att_fail(ctx, ATT_ERR_ARGUMENT, "att_text_classifier_new: labels.names has \"%.40s\" twice",
-                             l->names[i]);
-    }
-    return s;
+    return l->names ? att_class_names_check(ctx, "att_text_classifier_new: labels.names", l->names, l->n) : ATT_OK;
 }
 
 /* ---- open */

@@ -297,19 +297,6 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
 
 /* ---- options */
 
-static att_status check_names(att_ctx *ctx, const att_text_classifier_training_options *o)
-{
-    att_status s = att_check_texts(ctx, "options.names", o->names, o->classes);
-    for (int64_t i = 0; !s && i < o->classes; i++) {
-        if (!att_utf8_valid(o->names[i], strlen(o->names[i])))
-            s = att_fail(ctx, ATT_ERR_ARGUMENT, "options.names[%lld] is not UTF-8", (long long)i);
-        for (int64_t k = 0; !s && k < i; k++)
-            if (!strcmp(o->names[i], o->names[k]))
-                s = att_fail(ctx, ATT_ERR_ARGUMENT, "options.names has \"%.40s\" twice", o->names[i]);
-    }
-    return s;
-}
-
 static att_status check_loss(const classifier_data *t)
 {
     const att_text_classifier_training_options *o = &t->options;
@@ -333,7 +320,7 @@ static att_status check_loss(const classifier_data *t)
     if (is_ranking(t) && o->columns == 2 && att_min(o->batch, o->rows) < 2)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "a batch of one pair has no negatives, which are the texts of other pairs: it needs 2 or more");
-    return is_labeled(t) && o->names ? check_names(ctx, o) : ATT_OK;
+    return is_labeled(t) && o->names ? att_class_names_check(ctx, "options.names", o->names, o->classes) : ATT_OK;
 }
 
 static att_status check_targets(const classifier_data *t)

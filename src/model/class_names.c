@@ -1,7 +1,10 @@
 #include "model/class_names.h"
 #include "attend_util.h"
+#include "io/check_texts.h"
+#include "text/utf8.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NUMBER = 32 };
@@ -52,6 +55,36 @@ att_status att_class_names_read(att_settings *s, const json_t *names, int64_t n,
     }
     *out = name;
     return e;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Checks that no name is there twice: in order, one that is follows itself. */
+static att_status check_distinct(att_ctx *ctx, const char *what, const char *const *names, int64_t n)
+{
+    const char **sorted = att_alloc(ctx, (size_t)n, sizeof *sorted);
+    att_status s = sorted ? ATT_OK : ATT_ERR_MEMORY;
+    if (!s) {
+        memcpy(sorted, names, (size_t)n * sizeof *sorted);
+        qsort(sorted, (size_t)n, sizeof *sorted, compare_names);
+    }
+    for (int64_t i = 1; !s && i < n; i++)
+        if (!strcmp(sorted[i - 1], sorted[i]))
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s has \"%.40s\" twice", what, sorted[i]);
+    att_free(ctx, sorted);
+    return s;
+}
+
+att_status att_class_names_check(att_ctx *ctx, const char *what, const char *const *names, int64_t n)
+{
+    att_status s = att_check_texts(ctx, what, names, n);
+    for (int64_t i = 0; !s && i < n; i++)
+        if (!att_utf8_valid(names[i], strlen(names[i])))
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] is not UTF-8", what, (long long)i);
+    return s ? s : check_distinct(ctx, what, names, n);
 }
 
 att_status att_class_names_copy(att_ctx *ctx, const char *const *names, int64_t n, char ***out)

@@ -8,6 +8,8 @@
  * class without one its number after `prefix`. names NULL: none has one. *out [n], which att_class_names_free frees.
  * Error: names are the setting "id2label", and lack one. */
 att_status att_class_names_read(att_settings *s, const json_t *names, int64_t n, const char *prefix, char ***out);
+/* Checks names [n], an argument called `what`. Errors: one is NULL, not UTF-8, or there twice; memory. */
+att_status att_class_names_check(att_ctx *ctx, const char *what, const char *const *names, int64_t n);
 /* Copies names [n]. */
 att_status att_class_names_copy(att_ctx *ctx, const char *const *names, int64_t n, char ***out);
 void att_class_names_free(att_ctx *ctx, int64_t n, char **names);
