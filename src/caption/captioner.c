@@ -104,7 +104,7 @@ att_status att_captioner_save(const att_captioner *m, const char *folder, att_dt
 {
     att_status s = att_make_folder(m->model.ctx, folder);
     s = s ? s : att_settings_write(m->model.ctx, folder, "config.json", att_captioner_config_json(&m->config));
-    return s ? s : att_model_write(&m->model, folder, dtype, NULL, 0, NULL, NULL);
+    return s ? s : att_model_write(&m->model, folder, dtype, NULL, NULL, 0, NULL, NULL);
 }
 
 /* ---- the encoder */

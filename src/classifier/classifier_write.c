@@ -2,7 +2,6 @@
 #include "classifier/classifier.h"
 #include "io/atomic_write.h"
 #include "io/file.h"
-#include "io/safetensors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,20 +42,19 @@ static int set_activation(json_t *root, const att_text_classifier_config *c)
 }
 
 /* Writes that of the original folder, with the class, labels and activation of the model */
-static att_status write_config(const att_text_classifier *m, const char *folder)
+static att_status write_config(const att_text_classifier *m, const char *folder, att_dtype dtype)
 {
     const att_text_classifier_config *c = &m->config;
-    att_settings s;
-    att_settings_read(&s, m->model.ctx, m->folder, "config.json", true);
-    if (s.status)
-        return s.status;
-    json_t *root = json_deep_copy(s.root);
-    att_settings_close(&s);
+    json_t *root;
+    const att_status s = att_settings_read_as_is(m->model.ctx, m->folder, "config.json", true, &root);
+    if (s)
+        return s;
+    att_model_set_dtype(root, dtype);
     json_object_del(root, "num_labels");
     if (c->relabeled)
         json_object_del(root, "problem_type");
-    if (root && (json_object_set_new(root, "architectures", json_pack("[s]", att_text_head_class(c->head.kind))) ||
-                 set_names(root, c) || set_activation(root, c))) {
+    if (json_object_set_new(root, "architectures", json_pack("[s]", att_text_head_class(c->head.kind))) ||
+        set_names(root, c) || set_activation(root, c)) {
         json_decref(root);
         root = NULL;
     }
@@ -67,13 +65,11 @@ static att_status write_config(const att_text_classifier *m, const char *folder)
 static att_status write_cross_encoder(const att_text_classifier *m, const char *folder)
 {
     static const char name[] = "config_sentence_transformers.json";
-    att_settings s;
-    att_settings_read(&s, m->model.ctx, m->folder, name, true);
-    if (s.status)
-        return s.status;
-    json_t *root = json_deep_copy(s.root);
-    att_settings_close(&s);
-    if (root && json_object_set_new(root, "activation_fn", json_string(class_of(m->config.activation)))) {
+    json_t *root;
+    const att_status s = att_settings_read_as_is(m->model.ctx, m->folder, name, true, &root);
+    if (s)
+        return s;
+    if (json_object_set_new(root, "activation_fn", json_string(class_of(m->config.activation)))) {
         json_decref(root);
         root = NULL;
     }
@@ -82,55 +78,18 @@ static att_status write_cross_encoder(const att_text_classifier *m, const char *
 
 /* ---- model.safetensors */
 
-typedef struct theirs {
-    char text[ATT_CHECKPOINT_NAME];
-} theirs;
-
-/* The name in the file of our parameter `name`: of the head, or of the encoder in the class with a head, with its
- * prefix. */
-static void name_in_file(const att_text_classifier *m, const char *name, att_tensor *value, theirs *out)
+/* Names a parameter of the head, or of the encoder, whose names have its prefix in the class with a head. */
+static void name_in_file(const void *user, const char *ours, att_file_tensor *out)
 {
-    const att_encoder_architecture *a = (const att_encoder_architecture *)(const void *)m->encoder->model.kind;
-    theirs bare;
-    if (att_checkpoint_translate(att_text_head_names(m->config.head.kind), "", name, out->text)) {
-        if (!strncmp(out->text, "pooler.", 7)) { /* which is a part of BERT's encoder there */
-            bare = *out;
-            snprintf(out->text, sizeof out->text, "%s%.100s", a->kind.prefix, bare.text);
-        }
+    const att_text_classifier *m = user;
+    char inside[ATT_CHECKPOINT_NAME];
+    const bool of_head = att_checkpoint_translate(att_text_head_names(m->config.head.kind), "", ours, out->name);
+    if (of_head && strncmp(out->name, "pooler.", 7) != 0) /* which is a part of the encoder there */
         return;
-    }
-    if (a->in_file)
-        a->in_file(name, bare.text, value);
-    else
-        att_checkpoint_translate(a->kind.names, "", name, bare.text);
-    snprintf(out->text, sizeof out->text, "%s%.100s", a->kind.prefix, bare.text);
-}
-
-static att_status write_weights(const att_text_classifier *m, const char *folder, att_dtype dtype)
-{
-    static const char *const metadata[] = {"format", "pt"};
-    att_ctx *ctx = m->model.ctx;
-    const att_nn_params *p = att_text_classifier_params(m);
-    const int64_t n = att_nn_params_count(p);
-    char path[ATT_MAX_PATH];
-    theirs *text = att_alloc(ctx, (size_t)n, sizeof *text);
-    const char **name = att_alloc(ctx, (size_t)n, sizeof *name);
-    att_tensor *tensor = att_alloc(ctx, (size_t)n, sizeof *tensor);
-    att_status s = text && name && tensor ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !s && i < n; i++) {
-        tensor[i] = *att_param_value(att_nn_params_at(p, i, &name[i]));
-        name_in_file(m, name[i], &tensor[i], &text[i]);
-        name[i] = text[i].text;
-    }
-    s = s ? s : att_join_path(ctx, folder, "model.safetensors", path);
-    s = s ? s
-          : att_safetensors_write_in_folder(
-                ctx, path, n, name, tensor,
-                ATT_OPTIONS(att_safetensors_options, .dtype = dtype, .metadata = metadata, .n_metadata = 1));
-    att_free(ctx, tensor);
-    att_free(ctx, name);
-    att_free(ctx, text);
-    return s;
+    if (!of_head)
+        att_encoder_in_file(m->encoder, ours, out);
+    snprintf(inside, sizeof inside, "%s", out->name);
+    snprintf(out->name, sizeof out->name, "%s%.100s", m->encoder->model.kind->prefix, inside);
 }
 
 /* ---- all */
@@ -153,6 +112,8 @@ att_status att_text_classifier_write(const att_text_classifier *m, const char *f
         s = att_copy_files(ctx, m->folder, folder, of_cross_encoder, 1);
     if (!s && m->config.modules)
         s = write_cross_encoder(m, folder);
-    s = s ? s : write_config(m, folder);
-    return s ? s : write_weights(m, folder, dtype == ATT_F32 ? 0 : dtype);
+    s = s ? s : write_config(m, folder, dtype);
+    return s ? s
+             : att_model_write(&m->encoder->model, folder, dtype == ATT_F32 ? 0 : dtype, name_in_file, m, 0, NULL,
+                               NULL);
 }

@@ -103,7 +103,10 @@ void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *
     snprintf(s->path, sizeof s->path, "%s", path);
 }
 
-/* Reads all numbers as doubles: some files have integers beyond 64 bits (model_max_length 1e30, written out). */
+/* Settings have all numbers as doubles: some files have integers beyond 64 bits (model_max_length 1e30, written out).
+ */
+enum { AS_DOUBLES = JSON_DECODE_INT_AS_REAL };
+
 static void parse(att_settings *s, const char *text, size_t bytes, bool list, size_t flags)
 {
     json_error_t e;
@@ -114,7 +117,7 @@ static void parse(att_settings *s, const char *text, size_t bytes, bool list, si
         return;
     }
     errno = 0; /* when out of memory, jansson may report a syntax error */
-    s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | flags, &e);
+    s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | flags, &e);
     if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
     else if (!s->root)
@@ -138,7 +141,8 @@ att_status att_refuse_adapter(att_ctx *ctx, const char *folder)
     return e;
 }
 
-static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required, bool list)
+static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required, bool list,
+                      size_t flags)
 {
     att_text_file f;
     att_status status = att_text_file_read(&f, ctx, folder, name, false);
@@ -149,30 +153,41 @@ static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const c
     att_settings_init(s, ctx, f.path, NULL);
     s->status = status;
     if (!status && f.text)
-        parse(s, f.text, f.bytes, list, 0);
+        parse(s, f.text, f.bytes, list, flags);
     att_text_file_free(&f);
 }
 
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required)
 {
-    read_file(s, ctx, folder, name, required, false);
+    read_file(s, ctx, folder, name, required, false, AS_DOUBLES);
+}
+
+att_status att_settings_read_as_is(att_ctx *ctx, const char *folder, const char *name, bool required, json_t **out)
+{
+    att_settings s;
+    read_file(&s, ctx, folder, name, required, false, 0);
+    if (s.status == ATT_ERR_FORMAT) /* maybe of an integer beyond 64 bits */
+        att_settings_read(&s, ctx, folder, name, required);
+    *out = s.status ? NULL : json_incref(s.root);
+    att_settings_close(&s);
+    return s.status;
 }
 
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name)
 {
-    read_file(s, ctx, folder, name, true, true);
+    read_file(s, ctx, folder, name, true, true, AS_DOUBLES);
 }
 
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes)
 {
     att_settings_init(s, ctx, path, NULL);
-    parse(s, text, bytes, false, 0);
+    parse(s, text, bytes, false, AS_DOUBLES);
 }
 
 void att_settings_parse_tokens(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes)
 {
     att_settings_init(s, ctx, path, NULL);
-    parse(s, text, bytes, false, JSON_ALLOW_NUL);
+    parse(s, text, bytes, false, AS_DOUBLES | JSON_ALLOW_NUL);
 }
 
 void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
@@ -185,7 +200,7 @@ void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, jso
         text.status = att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for the settings", path);
     s->status = text.status;
     if (!s->status)
-        parse(s, text.data, text.count, false, JSON_ALLOW_NUL);
+        parse(s, text.data, text.count, false, AS_DOUBLES | JSON_ALLOW_NUL);
     att_bytes_free(&text);
     json_decref(root);
 }

@@ -22,6 +22,9 @@ typedef struct att_settings {
 att_status att_refuse_adapter(att_ctx *ctx, const char *folder);
 /* Reads FOLDER/NAME, a JSON object; a missing file is an error if required. */
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required);
+/* Reads FOLDER/NAME as att_settings_read does, to change it and write it again -> *out, which the caller owns; NULL:
+ * there is no file. Integers of up to 64 bits stay integers, which classes of Python require. */
+att_status att_settings_read_as_is(att_ctx *ctx, const char *folder, const char *name, bool required, json_t **out);
 /* Reads FOLDER/NAME, a JSON list of objects; a missing file is an error. */
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name);
 /* Reads text [bytes], a JSON object; `path` is for errors. */

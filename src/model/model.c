@@ -64,17 +64,28 @@ static bool is_fresh(const att_model *m, const char *name)
     return m->change && m->change->fresh && m->change->fresh(m, name, m->change->user);
 }
 
+static bool is_weight_of_norm(const char *name)
+{
+    const char *end = "norm.weight";
+    const size_t n = strlen(name), bytes = strlen(end);
+    return n >= bytes && !strcmp(name + n - bytes, end);
+}
+
 /* Makes a parameter that is not loaded, with the default initialization of a new model. */
 static att_status make_fresh(att_model *m, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
-    const att_init init = {.size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM};
+    const att_init ones = {.size = sizeof ones, .value = 1},
+                   by_shape = {.size = sizeof by_shape, .kind = ATT_INIT_FAN_IN_UNIFORM};
+    const att_init *init = rank > 1 && m->change->init.size ? &m->change->init
+                           : is_weight_of_norm(name)        ? &ones
+                                                            : &by_shape;
     int64_t n = 1;
     if (att_checkpoint_has(m->checkpoint, name))
         load_stored(m, name, rank, dim, out); /* so that it counts as used, whatever its shape is */
     for (int i = 0; i < rank; i++)
         n *= dim[i];
     const att_status s = own_memory(m, ATT_F32, rank, dim, n, out);
-    return s ? s : initialize(m, name, rank > 1 && m->change->init.size ? &m->change->init : &init, out);
+    return s ? s : initialize(m, name, init, out);
 }
 
 /* Loads a parameter, in the type in which it is wanted. */

@@ -47,7 +47,7 @@ typedef struct att_model_change {
     const att_checkpoint_name *names;
     /* Is a parameter initialized with the seed, not loaded? Of a model for training. */
     bool (*fresh)(const att_model *m, const char *name, const void *user);
-    att_init init; /* of such matrices; size 0: as in a new model. Vectors become 0. */
+    att_init init; /* of such matrices; size 0: as in a new model. Vectors become 0, but weights of norms 1. */
     uint64_t seed;
     const void *user;
 } att_model_change;
@@ -140,12 +140,24 @@ att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, 
 
 /* Returns the parameters of a model; NULL for NULL. */
 const att_nn_params *att_model_params(const att_model *m);
-/* Sets the name and layout of a parameter in a file. */
-typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);
+/* A parameter in a file */
+typedef struct att_file_tensor {
+    char name[ATT_CHECKPOINT_NAME];
+    att_tensor value; /* ours, maybe in another layout */
+    float plus;       /* is added to each number */
+} att_file_tensor;
+/* Sets the name, layout and `plus` of a parameter in a file; out has its value. Parameters of one name are rows of one
+ * tensor. */
+typedef void (*att_parameter_naming)(const void *user, const char *ours, att_file_tensor *out);
 /* Writes FOLDER/model.safetensors, and n further tensors; without the layers of an extension. naming NULL: by the
- * kind's names, or else ours. dtype 0: f32. (write_weights.c) */
+ * kind's names, or else ours; user is its first argument. dtype 0: f32. (write_weights.c) */
 att_status att_model_write(const att_model *m, const char *folder, att_dtype dtype, att_parameter_naming naming,
-                           int64_t n, const char *const *names, const att_tensor *tensors);
+                           const void *user, int64_t n, const char *const *names, const att_tensor *tensors);
+/* Sets "dtype", if settings have it, to the type of weights that are written: `transformers` computes in it. Returns
+ * whether that changed them. dtype 0: f32. */
+bool att_model_set_dtype(json_t *settings, att_dtype dtype);
+/* Changes FOLDER/config.json, if there is one, as att_model_set_dtype does. */
+att_status att_model_write_dtype(att_ctx *ctx, const char *folder, att_dtype dtype);
 /* Writes FOLDER/model.safetensors with the parameters of an extension whose names begin with `names`, without that. */
 att_status att_model_write_part(const att_model *m, const char *folder, att_dtype dtype, const char *names);
 

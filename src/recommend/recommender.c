@@ -374,5 +374,5 @@ att_status att_recommender_write(const att_recommender *m, const char *folder, a
     e = e ? e : att_settings_write(ctx, folder, "config.json", att_recommender_config_json(&m->config));
     if (!e && m->counts)
         e = att_wrap(&counts, m->counts, ATT_I64, 1, &m->config.info.items, NULL);
-    return e ? e : att_model_write(&m->model, folder, dtype, NULL, m->counts != NULL, names, &counts);
+    return e ? e : att_model_write(&m->model, folder, dtype, NULL, NULL, m->counts != NULL, names, &counts);
 }

@@ -28,5 +28,6 @@ att_status att_sentence_write(const att_sentence *m, const char *folder, att_dty
     for (int i = 0; !s && i < p->n; i++)
         s = write_module(m, &p->module[i], folder, dtype);
     s = s ? s : att_join_path(m->model.ctx, folder, p->path, to);
-    return s ? s : b->kind->write(b, p->backbone, to, dtype);
+    s = s ? s : b->kind->write(b, p->backbone, to, dtype);
+    return s ? s : att_model_write_dtype(m->model.ctx, to, dtype);
 }

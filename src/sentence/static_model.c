@@ -259,10 +259,10 @@ att_var *att_static_apply(att_tape *t, const att_static_model *m, const int32_t 
 
 /* ---- write */
 
-static void name_of_model2vec(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void name_of_model2vec(const void *user, const char *ours, att_file_tensor *out)
 {
-    (void)ours, (void)value;
-    snprintf(theirs, ATT_CHECKPOINT_NAME, "%s", names[1].theirs);
+    (void)user, (void)ours;
+    snprintf(out->name, sizeof out->name, "%s", names[1].theirs);
 }
 
 att_status att_static_write_weights(const att_static_model *m, const char *folder, att_dtype dtype)
@@ -279,5 +279,6 @@ att_status att_static_write_weights(const att_static_model *m, const char *folde
         s = att_wrap(&beside[n], att_param_value(m->weight)->data, ATT_F32, 1, &m->tokens, NULL);
         name[n++] = "weights";
     }
-    return s ? s : att_model_write(&m->model, folder, dtype, m->embeddings ? name_of_model2vec : NULL, n, name, beside);
+    const att_parameter_naming naming = m->embeddings ? name_of_model2vec : NULL;
+    return s ? s : att_model_write(&m->model, folder, dtype, naming, NULL, n, name, beside);
 }

@@ -233,7 +233,7 @@ att_status att_encoder_write_weights(const att_encoder *m, const char *from, con
             s = att_checkpoint_get(file, found, &beside[n++]);
         }
     }
-    s = s ? s : att_model_write(&m->model, folder, dtype, a->in_file, n, name, beside);
+    s = s ? s : att_model_write(&m->model, folder, dtype, att_encoder_in_file, m, n, name, beside);
     att_checkpoint_close(file);
     return s;
 }

@@ -37,8 +37,9 @@ typedef struct att_encoder_architecture {
     att_model_kind kind; /* whose struct begins with an att_encoder */
     /* Embeds the tokens. Returns [tokens, hidden], before dropout. */
     att_var *(*embed)(att_tape *t, const att_encoder *m, const att_encoder_input *in);
-    att_parameter_naming in_file;  /* NULL: by the kind's names */
     const att_encoder_part *parts; /* up to {0}; or NULL */
+    /* Sets what else differs of a parameter in the file: layout, or `plus`; or NULL */
+    void (*change)(const char *ours, att_file_tensor *out);
     /* Tensors of its class that have no effect on hidden states, but are written as they were read; the rest NULL */
     const char *beside[ATT_ENCODER_BESIDE];
 } att_encoder_architecture;
@@ -70,9 +71,8 @@ att_var *att_encoder_output(att_tape *t, const att_encoder *m, att_var *x);
 /* The `load_parameter` of kinds whose architecture has parts: whichever the file has, the tensor or the one that it is
  * a part of. (encoder_parts.c) */
 att_status att_encoder_load(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out);
-/* The name in a file that has the whole tensors. */
-void att_encoder_whole_name(const att_checkpoint_name *names, const att_encoder_part *parts, const char *ours,
-                            char theirs[ATT_CHECKPOINT_NAME]);
+/* Names our parameter in a file that has the whole tensors. An att_parameter_naming, whose user is the encoder. */
+void att_encoder_in_file(const void *encoder, const char *ours, att_file_tensor *out);
 /* All architectures have their kind as the first member. */
 static inline const att_encoder_architecture *att_encoder_architecture_of(const att_encoder *m)
 {

@@ -1,4 +1,4 @@
-/* Parameters of text encoders that are rows of one tensor of the file, such as queries, keys and values. */
+/* How parameters of text encoders stand in files: some are rows of one tensor, such as queries, keys and values. */
 #include "stack/encoder.h"
 
 #include <stdio.h>
@@ -30,9 +30,11 @@ att_status att_encoder_load(void *model, const char *name, int rank, const int64
     return att_checkpoint_load_part(c, whole, rank, dim, part, out);
 }
 
-void att_encoder_whole_name(const att_checkpoint_name *names, const att_encoder_part *parts, const char *ours,
-                            char theirs[ATT_CHECKPOINT_NAME])
+void att_encoder_in_file(const void *encoder, const char *ours, att_file_tensor *out)
 {
+    const att_encoder_architecture *a = att_encoder_architecture_of(encoder);
     char whole[ATT_CHECKPOINT_NAME];
-    att_checkpoint_translate(names, "", whole_of(parts, ours, whole) ? whole : ours, theirs);
+    att_checkpoint_translate(a->kind.names, "", whole_of(a->parts, ours, whole) ? whole : ours, out->name);
+    if (a->change)
+        a->change(ours, out);
 }

@@ -49,19 +49,6 @@ att_trace_part att_language_trace_part(const att_language_model *m, int64_t n)
 
 /* ---- write */
 
-/* In a table of names a row that is the first for our name is the one that is written. */
-static void name_of(const att_checkpoint_name *names, const char *ours, char theirs[ATT_CHECKPOINT_NAME])
-{
-    if (!att_checkpoint_translate(names, "", ours, theirs))
-        snprintf(theirs, ATT_CHECKPOINT_NAME, "%s", ours);
-}
-
-static void name_of_llama(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    (void)value;
-    name_of(att_llama_base.kind.names, ours, theirs);
-}
-
 att_status att_language_base_write(const att_language_model *m, const char *folder, att_dtype dtype)
 {
     const char *type = m->info.type;
@@ -69,5 +56,5 @@ att_status att_language_base_write(const att_language_model *m, const char *fold
         return att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED,
                         "%s: models of the type \"%s\", whose matrices are parts of others, cannot be written", folder,
                         type);
-    return att_model_write(&m->model, folder, dtype, name_of_llama, 0, NULL, NULL);
+    return att_model_write(&m->model, folder, dtype, NULL, NULL, 0, NULL, NULL);
 }

@@ -126,12 +126,6 @@ static att_var *embed(att_tape *t, const att_encoder *base, const att_encoder_in
     return att_nn_norm_apply(t, m->embedding_norm, att_embedding(t, m->embedding, in->ids, in->tokens));
 }
 
-static void name_in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    (void)value;
-    att_encoder_whole_name(names, parts, ours, theirs);
-}
-
 static const char *const types[] = {"modernbert"};
 static const att_model_types modernbert_types = ATT_MODEL_TYPES(types);
 const att_encoder_architecture att_modernbert = {.kind = {.bytes = sizeof(modernbert),
@@ -144,5 +138,4 @@ const att_encoder_architecture att_modernbert = {.kind = {.bytes = sizeof(modern
                                                           .prefix = "model.",
                                                           .unused = unused},
                                                  .embed = embed,
-                                                 .in_file = name_in_file,
                                                  .parts = parts};

@@ -73,11 +73,10 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
     return s;
 }
 
-static void name_in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void change(const char *ours, att_file_tensor *out)
 {
-    att_checkpoint_translate(names, "", ours, theirs);
     if (!strcmp(ours, distance))
-        transpose(value);
+        transpose(&out->value);
 }
 
 /* ---- */
@@ -149,5 +148,5 @@ const att_encoder_architecture att_mpnet = {.kind = {.bytes = sizeof(mpnet),
                                                      .unconverted = distance,
                                                      .free = free_mpnet},
                                             .embed = embed,
-                                            .in_file = name_in_file,
+                                            .change = change,
                                             .beside = {"pooler.dense.weight", "pooler.dense.bias"}};

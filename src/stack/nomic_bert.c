@@ -191,12 +191,6 @@ static att_var *embed(att_tape *t, const att_encoder *base, const att_encoder_in
     return att_nn_norm_apply(t, m->norm, x);
 }
 
-static void name_in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    (void)value;
-    att_encoder_whole_name(names, parts, ours, theirs);
-}
-
 static const char *const types[] = {"nomic_bert"};
 static const att_model_types nomic_bert_types = ATT_MODEL_TYPES(types);
 const att_encoder_architecture att_nomic_bert = {.kind = {.bytes = sizeof(nomic_bert),
@@ -209,5 +203,4 @@ const att_encoder_architecture att_nomic_bert = {.kind = {.bytes = sizeof(nomic_
                                                           .prefix = "nomic_bert.",
                                                           .unused = unused},
                                                  .embed = embed,
-                                                 .in_file = name_in_file,
                                                  .parts = parts};

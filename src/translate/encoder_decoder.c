@@ -247,5 +247,5 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
     if (s)
         return s;
     s = att_encoder_decoder_write_settings(m, folder, o.beam ? o.beam : 4);
-    return s ? s : att_model_write(&m->model, folder, o.dtype, att_architecture_of(m)->in_file, 0, NULL, NULL);
+    return s ? s : att_model_write(&m->model, folder, o.dtype, att_architecture_of(m)->in_file, m, 0, NULL, NULL);
 }

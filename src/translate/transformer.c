@@ -265,10 +265,12 @@ static json_t *settings(const att_encoder_decoder *m)
 
 /* Names a parameter as the class does: all except the output layer is inside "model", and the bias has two
  * dimensions. */
-static void in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void in_file(const void *user, const char *ours, att_file_tensor *out)
 {
+    (void)user;
     const bool output = !strncmp(ours, "output.", 7);
-    att_checkpoint_translate(names, output ? "" : "model.", ours, theirs);
+    att_tensor *value = &out->value;
+    att_checkpoint_translate(names, output ? "" : "model.", ours, out->name);
     if (output && value->rank == 1)
         att_wrap(value, value->data, ATT_F32, ATT_DIMS(1, value->dim[0]), NULL);
 }

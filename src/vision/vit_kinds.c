@@ -134,39 +134,24 @@ const att_model_kind *att_vit_kind_of(att_settings *s)
 /* ---- names that are written */
 
 /* Names a tensor. Tokens and positions have another dimension there, which is 1. */
-static void name_tensor(const att_checkpoint_name *names, const char *prefix, const char *ours,
-                        char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+static void name_in_file(const void *user, const char *ours, att_file_tensor *out)
 {
-    att_checkpoint_translate(names, strncmp(ours, "head.", 5) ? prefix : "", ours, theirs);
+    const att_vit *m = user;
+    const att_model_kind *k = att_vit_config_is_plain(&m->config) ? &kinds[ATT_VIT_NAMES] : m->model.kind;
+    const att_tensor x = out->value;
+    att_checkpoint_translate(k->names, strncmp(ours, "head.", 5) ? k->prefix : "", ours, out->name);
     if (!strncmp(ours, "embeddings.", 11))
-        *value = (att_tensor){.dtype = value->dtype,
-                              .rank = 3,
-                              .dim = {1, value->dim[0], value->dim[1]},
-                              .stride = {value->dim[0] * value->stride[0], value->stride[0], value->stride[1]},
-                              .data = value->data};
-}
-
-static void name_vit(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    name_tensor(vit_names, kinds[ATT_VIT_NAMES].prefix, ours, theirs, value);
-}
-
-static void name_dinov2(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    name_tensor(dinov2_names, kinds[ATT_DINOV2_NAMES].prefix, ours, theirs, value);
-}
-
-static void name_registers(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    name_tensor(dinov2_names, kinds[ATT_REGISTERS_NAMES].prefix, ours, theirs, value);
+        out->value = (att_tensor){.dtype = x.dtype,
+                                  .rank = 3,
+                                  .dim = {1, x.dim[0], x.dim[1]},
+                                  .stride = {x.dim[0] * x.stride[0], x.stride[0], x.stride[1]},
+                                  .data = x.data};
 }
 
 att_parameter_naming att_vit_naming(const att_vit *m)
 {
-    const att_model_kind *kind = m->model.kind;
-    if (att_vit_config_is_plain(&m->config))
-        return name_vit;
-    if (m->config.gated) /* gate and inner are one matrix there */
-        return NULL;
-    return kind == &kinds[ATT_DINOV2_NAMES] ? name_dinov2 : kind == &kinds[ATT_REGISTERS_NAMES] ? name_registers : NULL;
+    const att_model_kind *k = m->model.kind;
+    const bool dinov2 = (k == &kinds[ATT_DINOV2_NAMES] || k == &kinds[ATT_REGISTERS_NAMES]) &&
+                        !m->config.gated; /* gate and inner are one matrix there */
+    return att_vit_config_is_plain(&m->config) || dinov2 ? name_in_file : NULL;
 }

@@ -43,7 +43,7 @@ att_status att_vit_write(const att_vit *m, const char *folder, const char *const
     att_status s = att_vit_check_written(m, labels);
     s = s ? s : att_make_folder(m->model.ctx, folder);
     s = s ? s : att_settings_write(m->model.ctx, folder, "config.json", att_vit_config_json(&m->config, labels));
-    return s ? s : att_model_write(&m->model, folder, dtype, att_vit_naming(m), 0, NULL, NULL);
+    return s ? s : att_model_write(&m->model, folder, dtype, att_vit_naming(m), m, 0, NULL, NULL);
 }
 
 /* ---- other classes */

@@ -166,15 +166,11 @@ static void check_weights(expected *e, const model *m)
 /* Is parameter i, whose gradient in the layout of the file becomes *x, the tensor of this name, or rows of it? */
 static bool is_gradient_of(const att_encoder *m, int64_t i, const char *theirs, att_tensor *x)
 {
-    const att_encoder_architecture *a = att_encoder_architecture_of(m);
     const char *ours;
-    char name[ATT_CHECKPOINT_NAME];
-    *x = *att_param_grad(att_nn_params_at(att_encoder_params(m), i, &ours));
-    if (a->in_file)
-        a->in_file(ours, name, x);
-    else
-        assert_true(att_checkpoint_translate(a->kind.names, "", ours, name));
-    return !strcmp(name, theirs);
+    att_file_tensor file = {.value = *att_param_grad(att_nn_params_at(att_encoder_params(m), i, &ours))};
+    att_encoder_in_file(m, ours, &file);
+    *x = file.value;
+    return !strcmp(file.name, theirs);
 }
 
 /* Compares a gradient with the numbers from *at on; the greatest difference. */
