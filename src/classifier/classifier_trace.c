@@ -18,7 +18,7 @@ static att_var *apply(const void *self, att_tape *t)
 static att_var *logits(const void *self, att_tape *t, att_var *x)
 {
     const traced *of = self;
-    return att_text_head_apply(t, &of->m->config.head, x,
+    return att_text_head_apply(t, &of->m->config.head, att_encoder_output(t, of->m->encoder, x),
                                &(const att_text_head_call){.offsets = (const int64_t[]){0, of->n}, .n = 1});
 }
 

@@ -106,6 +106,41 @@ static void a_model_for_other_labels_has_a_new_classifier(void **state)
     folder_remove(&plain);
 }
 
+/* One family has a norm in its classifier, which begins with weights of 1; EmbeddingGemma has no classifier. */
+static void each_kind_of_encoder_gets_a_classifier(void **state)
+{
+    (void)state;
+    static const char *const encoders[] = {"bert_xlmr", "roberta",    "xlm_roberta",   "camembert", "distilbert",
+                                           "mpnet",     "modernbert", "modernbert_ja", "nomic_bert"};
+    const test_folder f = folder_new();
+    char folder[100];
+    for (size_t i = 0; i < sizeof encoders / sizeof encoders[0]; i++) {
+        float y[TEXTS], again[TEXTS];
+        snprintf(folder, sizeof folder, "tests/golden/encoders/%s", encoders[i]);
+        att_text_classifier *m = relabel(folder, 1, NULL);
+        if (!strcmp(encoders[i], "modernbert_ja"))
+            for (int64_t k = 0; k < describe(m).hidden; k++)
+                assert_true(values(m, "classifier.norm.weight")[k] == 1 && values(m, "classifier.norm.bias")[k] == 0);
+        if (att_text_classifier_write(m, f.path, ATT_F32))
+            fail_msg("%s: %s", folder, att_error(ctx));
+        att_text_classifier *written = open_classifier(ctx, f.path);
+        classify(m, ATT_TEXT_ACTIVATION_MODEL, y);
+        classify(written, ATT_TEXT_ACTIVATION_MODEL, again);
+        assert_true(y[0] != y[1]);
+        assert_memory_equal(y, again, sizeof y);
+        att_text_classifier_free(written);
+        att_text_classifier_free(m);
+        snprintf(folder, sizeof folder, "rm -f %s/*", f.path);
+        assert_int_equal(system(folder), 0);
+    }
+    folder_remove(&f);
+    att_text_classifier *m;
+    const att_text_labels one = {.size = sizeof one, .n = 1};
+    assert_int_equal(att_text_classifier_new(ctx, "tests/golden/encoders/gemma3_text", &one, NULL, &m),
+                     ATT_ERR_UNSUPPORTED);
+    check_message(ctx, "\"model_type\" is \"gemma3_text\", an encoder whose classifier is not supported");
+}
+
 static void labels_that_cannot_be_are_refused(void **state)
 {
     (void)state;
@@ -221,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_is_written_as_it_is),
         cmocka_unit_test(a_model_for_other_labels_has_a_new_classifier),
+        cmocka_unit_test(each_kind_of_encoder_gets_a_classifier),
         cmocka_unit_test(labels_that_cannot_be_are_refused),
         cmocka_unit_test(frozen_parts_of_a_new_classifier_are_found),
         cmocka_unit_test(a_failing_allocation_of_the_context_anywhere_is_an_error_and_leaks_nothing),

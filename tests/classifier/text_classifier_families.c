@@ -5,13 +5,15 @@
 #include "fixtures/context.h"
 #include "fixtures/folder.h"
 #include "attend_text_classifier.h"
+#include "attend_trace.h"
 #include "io/atomic_write.h"
 #include "io/file.h"
 
 #include <jansson.h>
 
 #define FOLDERS "tests/golden/classifiers/"
-static const char *const families[] = {"bert", "bert_xlmr", "roberta", "xlm_roberta", "distilbert", "mpnet"};
+static const char *const families[] = {"bert",  "bert_xlmr",  "roberta",         "xlm_roberta", "distilbert",
+                                       "mpnet", "modernbert", "modernbert_mean", "nomic_bert"};
 enum { FAMILIES = sizeof families / sizeof families[0], MAX_LABELS = 16 };
 
 typedef struct expected {
@@ -126,7 +128,79 @@ static void classifiers_have_the_ids_and_scores_of_transformers(void **state)
     }
 }
 
-/* Opened for training and written, a model has the same bits. */
+/* The output of a trace begins at the last layer's hidden states: an encoder's last norm is a part of it. */
+static void a_trace_of_each_family_has_the_logits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FAMILIES; i++) {
+        const char *text = "The sky is blue.", *pair = "a cat";
+        const att_text_classify_options o = {
+            .size = sizeof o, .pairs = &pair, .activation = ATT_TEXT_ACTIVATION_IDENTITY};
+        char folder[100];
+        float y[MAX_LABELS], traced[MAX_LABELS];
+        att_text_classifier *m;
+        att_trace *t;
+        att_text_classifier_info info = {.size = sizeof info};
+        snprintf(folder, sizeof folder, FOLDERS "%s", families[i]);
+        assert_int_equal(att_text_classifier_open(ctx, folder, NULL, &m), ATT_OK);
+        assert_int_equal(att_text_classifier_describe(m, &info), ATT_OK);
+        assert_int_equal(att_text_classify(m, 1, &text, NULL, &o, y), ATT_OK);
+        assert_int_equal(att_text_classifier_trace(m, text, strlen(text), pair, strlen(pair), NULL, &t), ATT_OK);
+        assert_int_equal(att_trace_output(t, -1, 0, 1, traced), ATT_OK);
+        for (int64_t k = 0; k < info.labels; k++)
+            check_near((double)y[k], traced[k], 1e-5, "%s: logit %d", families[i], (int)k);
+        att_trace_free(t);
+        att_text_classifier_free(m);
+    }
+}
+
+/* Two files have the same tensors, but for their types. */
+static void compare_tensors(const char *folder, const char *other)
+{
+    char path[2][300];
+    att_safetensors *f[2];
+    snprintf(path[0], sizeof path[0], "%s/model.safetensors", folder);
+    snprintf(path[1], sizeof path[1], "%s/model.safetensors", other);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(att_safetensors_open(ctx, path[i], &f[i]), ATT_OK);
+    for (int64_t i = 0; i < att_safetensors_count(f[0]); i++) {
+        const char *name = att_safetensors_name(f[0], i);
+        att_tensor x[2];
+        if (att_safetensors_get(f[0], name, &x[0]) || att_safetensors_get(f[1], name, &x[1]))
+            fail_msg("%s: %s", folder, att_error(ctx));
+        assert_int_equal(x[0].rank, x[1].rank);
+        assert_memory_equal(x[0].dim, x[1].dim, (size_t)x[0].rank * sizeof *x[0].dim);
+    }
+    assert_int_equal(att_safetensors_count(f[0]), att_safetensors_count(f[1]));
+    for (int i = 0; i < 2; i++)
+        att_safetensors_free(f[i]);
+}
+
+/* The settings that were integers are the same integers: `transformers` refuses "vocab_size": 40.0. The weights, which
+ * are written in f32, are computed with in f32. */
+static void compare_settings(const char *folder, const char *other)
+{
+    char path[2][300];
+    json_t *settings[2], *x;
+    const char *key;
+    int integers = 0;
+    snprintf(path[0], sizeof path[0], "%s/config.json", folder);
+    snprintf(path[1], sizeof path[1], "%s/config.json", other);
+    for (int i = 0; i < 2; i++)
+        assert_non_null(settings[i] = json_load_file(path[i], 0, NULL));
+    json_object_foreach(settings[0], key, x) if (json_is_integer(x))
+    {
+        integers++;
+        if (!json_equal(x, json_object_get(settings[1], key)))
+            fail_msg("%s: \"%s\" is another one", folder, key);
+    }
+    assert_true(integers >= 5);
+    assert_string_equal(json_string_value(json_object_get(settings[1], "dtype")), "float32");
+    for (int i = 0; i < 2; i++)
+        json_decref(settings[i]);
+}
+
+/* Opened for training and written, a model has the same bits, and its file the names of transformers. */
 static void classifiers_are_written_as_they_are(void **state)
 {
     (void)state;
@@ -147,6 +221,8 @@ static void classifiers_are_written_as_they_are(void **state)
             fail_msg("%s", att_error(ctx));
         assert_int_equal(att_text_classify(written, 2, texts, NULL, &o, again), ATT_OK);
         assert_memory_equal(y, again, (size_t)(2 * info.labels) * sizeof *y);
+        compare_tensors(folder, out.path);
+        compare_settings(folder, out.path);
         att_text_classifier_free(written);
         att_text_classifier_free(m);
         char command[100];
@@ -195,6 +271,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classifiers_have_the_ids_and_scores_of_transformers),
+        cmocka_unit_test(a_trace_of_each_family_has_the_logits),
         cmocka_unit_test(classifiers_are_written_as_they_are),
         cmocka_unit_test(a_classifier_is_written_with_all_files_of_tokenizers),
     };

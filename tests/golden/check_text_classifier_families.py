@@ -16,11 +16,18 @@ import tempfile
 
 import torch
 
+import modern_encoders as modern
 from make_encoder_families import first_position
 from make_text_classifier_families import LABELS, TOKENIZERS, bert, expect, save, texts
 
 
 def settings_of(family, tokens, longest, rng):
+    if family in modern.CLASSES:
+        s = modern.random_settings(family, rng)
+        if family == "modernbert":
+            s["more"] |= {"classifier_pooling": rng.choice(["cls", "mean"]), "classifier_bias": rng.random() < 0.5,
+                          "classifier_activation": rng.choice(["gelu", "relu", "gelu_new"])}
+        return {**s, "vocab_size": tokens, "max_position_embeddings": longest, "type_vocab_size": 2, "pad_token_id": 1}
     heads = rng.randint(1, 4)
     s = {"hidden_size": heads * rng.choice([4, 5, 8, 16, 24]), "num_attention_heads": heads,
          "num_hidden_layers": rng.randint(1, 4), "intermediate_size": rng.randint(8, 80), "vocab_size": tokens,
