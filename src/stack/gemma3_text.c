@@ -57,16 +57,14 @@ static const att_mixed_keys mixed_keys = {.every = "sliding_window_pattern",
                                           .default_full = 1e6,
                                           .default_sliding = 1e4};
 
-/* The norms of a model for training would have to be written with 1 less. */
 static void refuse(const att_model *m, att_settings *s)
 {
     if (!s->status && !att_settings_bool(s, "use_bidirectional_attention", false))
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "\"model_type\" is \"gemma3_text\" and \"use_bidirectional_attention\" is not true, as in "
                           "language models, which are not supported; EmbeddingGemma, in which it is true, is");
-    if (!s->status && m->trainable)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
-                          "\"model_type\" is \"gemma3_text\", which can be applied, but training it is not supported");
+    if (m->trainable) /* dropout is not computed: published models have none */
+        att_settings_only_number(s, "attention_dropout", 0);
     att_settings_only_text(s, "hidden_activation", "gelu_pytorch_tanh");
     att_settings_only_empty(s, "attn_logit_softcapping");
 }
@@ -120,6 +118,13 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
     return e;
 }
 
+/* A norm's weight in the file is 1 less. */
+static void change(const char *ours, att_file_tensor *out)
+{
+    if (is_norm(ours))
+        out->plus = -1;
+}
+
 /* ---- layers */
 
 static void build_layer(gemma3_text *m, int64_t i)
@@ -171,12 +176,6 @@ static att_var *embed(att_tape *t, const att_encoder *base, const att_encoder_in
     return att_scale(t, att_embedding(t, m->embedding, in->ids, in->tokens), sqrtf((float)m->base.info.hidden));
 }
 
-static void name_in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
-{
-    (void)value;
-    att_checkpoint_translate(names, "", ours, theirs);
-}
-
 static const char *const types[] = {"gemma3_text"};
 static const att_model_types gemma3_text_types = ATT_MODEL_TYPES(types);
 const att_encoder_architecture att_gemma3_text = {.kind = {.bytes = sizeof(gemma3_text),
@@ -189,4 +188,4 @@ const att_encoder_architecture att_gemma3_text = {.kind = {.bytes = sizeof(gemma
                                                            .prefix = "model.",
                                                            .unused = unused},
                                                   .embed = embed,
-                                                  .in_file = name_in_file};
+                                                  .change = change};

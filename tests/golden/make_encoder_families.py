@@ -142,8 +142,6 @@ def expect(family, folder, cases, every=1, texts=(), learned=None):
     layer, head = len(y.attentions) - 1, y.attentions[0].shape[1] - 1
     lines.append(f"weights {layer} {head} " + " ".join(map(str, ids)))
     lines += show(y.attentions[layer][0, head])
-    if family in modern.NOT_TRAINED:
-        learned = ()
     ids = [x if x > 5 else x + 6 for x in cases[0][0]]  # without padding, of which PyTorch's embeddings have no gradient
     wanted, f32 = gradients(exact, ids), gradients(single, ids)
     wanted = {n: g for n, g in wanted.items() if learned is None or n.endswith(learned)}

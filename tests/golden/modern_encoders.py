@@ -191,9 +191,9 @@ def random_settings(family, rng):
 
 
 LONGEST = 32
-NOT_TRAINED = {"gemma3_text"}
 # What the names of parameters end in whose gradients are expected
-LEARNED = ("layers.1.attn.Wqkv.weight", "layers.1.mlp.Wi.weight", "layers.0.mlp.fc12.weight", "norm.weight", "emb_ln.weight",
+LEARNED = ("layers.1.attn.Wqkv.weight", "layers.1.mlp.Wi.weight", "layers.0.mlp.fc12.weight", "layers.1.self_attn.k_proj.weight",
+           "norm.weight", "emb_ln.weight",
            "token_type_embeddings.weight")
 # family, tokenizer, head, dtype, and settings that are not those of golden_settings
 GOLDEN = {
