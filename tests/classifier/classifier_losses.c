@@ -4,33 +4,13 @@
 // labels: trains
 #include "classifier/training_pairs.h"
 #include "fixtures/golden_text.h"
+#include "fixtures/loss_rows.h"
 #include "fixtures/text_classifier.h"
 
-enum { ROWS = 12, COLUMNS = 3, BATCH = 4, CLASSES = 3, STEPS = 20, SEED = 8 };
-
-/* Those of make_sentence_losses.py */
-static const char *const rows[ROWS][COLUMNS] = {
-    {"a b c", "a b d", "x y"},   {"e f", "x y z w", "b"},
-    {"q", "r s", "a b c"},       {"k l m n o p q r s t", "k l m n o p", "c c c"},
-    {"a b c", "c b a", "u v"},   {"h i j", "j i h", "e f"},
-    {"a b c", "b c d", "m n"},   {"w", "v w", "h i j"},
-    {"f g h", "f g", "t u v w"}, {"z y", "y z", "a b d"},
-    {"i j k", "k j", "z y"},     {"o o", "p p", "r s"}};
-static const int32_t labels[ROWS] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2};
-static const double scores[ROWS] = {0.9, 0.1, 0.3, 0.75, 1.0, 0.5, 0.8, 0.6, 0.4, 0.95, 0.2, 0.55};
 static const att_schedule rates = {
     .size = sizeof rates, .kind = ATT_SCHEDULE_LINEAR, .max_rate = 0.0005, .warmup = 4, .steps = STEPS};
 static const att_training_options common = {
     .size = sizeof common, .weight_decay = 0.01, .clip = 1, .schedule = &rates, .seed = SEED};
-
-/* The rows' first `columns` texts. */
-static const char *const *texts_of(int64_t columns)
-{
-    static const char *texts[ROWS * COLUMNS];
-    for (int64_t i = 0; i < ROWS * columns; i++)
-        texts[i] = rows[i / columns][i % columns];
-    return texts;
-}
 
 static att_text_classifier_training_options options_of(att_text_classifier_loss loss, int64_t columns)
 {

@@ -2,24 +2,11 @@
  * pause; no text is twice in a batch; what a loss cannot be computed from is named. */
 #include "fixtures/check.h"
 #include "fixtures/golden_text.h"
+#include "fixtures/loss_rows.h"
 #include "fixtures/tiny_bert.h"
 #include "train/distinct_batches.h"
 #include "train/shuffle.h"
-#include "train/training.h"
-#include "attend_sentence.h"
 
-enum { ROWS = 12, COLUMNS = 3, BATCH = 4, CLASSES = 3, STEPS = 20, SEED = 8 };
-
-/* Those of make_sentence_losses.py */
-static const char *const rows[ROWS][COLUMNS] = {
-    {"a b c", "a b d", "x y"},   {"e f", "x y z w", "b"},
-    {"q", "r s", "a b c"},       {"k l m n o p q r s t", "k l m n o p", "c c c"},
-    {"a b c", "c b a", "u v"},   {"h i j", "j i h", "e f"},
-    {"a b c", "b c d", "m n"},   {"w", "v w", "h i j"},
-    {"f g h", "f g", "t u v w"}, {"z y", "y z", "a b d"},
-    {"i j k", "k j", "z y"},     {"o o", "p p", "r s"}};
-static const int32_t labels[ROWS] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2};
-static const double scores[ROWS] = {0.9, 0.1, 0.3, 0.75, 1.0, 0.5, 0.8, 0.6, 0.4, 0.95, 0.2, 0.55};
 static const att_schedule rates = {
     .size = sizeof rates, .kind = ATT_SCHEDULE_LINEAR, .max_rate = 0.0005, .warmup = 4, .steps = STEPS};
 
@@ -50,45 +37,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Returns the rows' first `columns` texts. */
-static const char *const *texts_of(int64_t columns)
-{
-    static const char *texts[ROWS * COLUMNS];
-    for (int64_t i = 0; i < ROWS * columns; i++)
-        texts[i] = rows[i / columns][i % columns];
-    return texts;
-}
-
 static const att_training_options common = {
     .size = sizeof common, .weight_decay = 0.01, .clip = 1, .schedule = &rates, .seed = SEED};
-
-/* Returns what all trainings here have in common. */
-static att_sentence_training_options options_of(att_sentence_loss loss, int64_t columns)
-{
-    return (att_sentence_training_options){.size = sizeof(att_sentence_training_options),
-                                           .pairs = ROWS,
-                                           .texts = texts_of(columns),
-                                           .columns = columns,
-                                           .scores = scores,
-                                           .labels = labels,
-                                           .classes = CLASSES,
-                                           .batch = BATCH,
-                                           .loss = loss};
-}
-
-/* Gives the classifier the weights that make_sentence_losses.py has. */
-static void set_classifier(const att_training *t)
-{
-    const char *name;
-    att_param *p;
-    for (int64_t i = 0; (p = att_training_param(t, i, &name)); i++) {
-        const att_tensor *w = att_param_value(p);
-        const int64_t n = w->dim[0] * (w->rank > 1 ? w->dim[1] : 1);
-        for (int64_t k = 0; !strncmp(name, "classifier.", 11) && k < n; k++)
-            ((float *)w->data)[k] = tiny_number(name, (uint64_t)k);
-        att_param_invalidate(p);
-    }
-}
 
 /* ---- losses */
 
@@ -113,7 +63,7 @@ static void each_step_has_the_loss_of_sentence_transformers(void **state)
             double expected[STEPS], worst = 0;
             att_sentence *m;
             att_training *t;
-            att_sentence_training_options o = options_of(cases[k].loss, cases[k].columns);
+            att_sentence_training_options o = sentence_options_of(cases[k].loss, cases[k].columns);
             o.distance = cases[k].distance;
             o.margin = cases[k].margin;
             assert_int_equal(golden_line("tests/golden/sentence_losses.txt", cases[k].name, expected, STEPS), STEPS);
@@ -153,7 +103,7 @@ static void defaults_are_those_of_the_header(void **state)
         for (int given = 0; given < 2; given++) {
             static const att_schedule still = {.size = sizeof still};
             static const att_training_options calm = {.size = sizeof calm, .schedule = &still, .seed = SEED};
-            att_sentence_training_options o = options_of(cases[i].loss, 3);
+            att_sentence_training_options o = sentence_options_of(cases[i].loss, 3);
             o.columns = given || cases[i].loss != ATT_SENTENCE_LOSS_TRIPLET ? 3 : 0;
             o.distance = cases[i].distance;
             o.scale = given ? cases[i].scale : 0;
@@ -258,7 +208,7 @@ static void a_training_with_a_classifier_or_distinct_batches_goes_on_with_the_sa
         snprintf(name[0], sizeof name[0], "whole%d", i);
         snprintf(name[1], sizeof name[1], "parts%d", i);
         att_ctx *ctx = check_open(NULL, 2);
-        const att_sentence_training_options o = options_of(losses[i], 2);
+        const att_sentence_training_options o = sentence_options_of(losses[i], 2);
         att_training *t = open_in(ctx, name[0], o, false);
         assert_non_null(t);
         take_steps(t, 7);
@@ -291,7 +241,7 @@ static void a_training_with_another_loss_is_not_gone_on_with(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
-    att_sentence_training_options o = options_of(ATT_SENTENCE_LOSS_TRIPLET, 3);
+    att_sentence_training_options o = sentence_options_of(ATT_SENTENCE_LOSS_TRIPLET, 3);
     att_training *t = open_in(ctx, "triplet", o, false);
     assert_non_null(t);
     take_steps(t, 1);

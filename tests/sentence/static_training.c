@@ -4,60 +4,16 @@
 #include "fixtures/context.h"
 #include "fixtures/folder.h"
 #include "fixtures/golden_text.h"
-#include "fixtures/tiny_model.h"
-#include "train/training.h"
-#include "attend_sentence.h"
+#include "fixtures/loss_rows.h"
 
 #include <math.h>
 
 #define GOLDEN "tests/golden/static"
 
-enum { ROWS = 12, COLUMNS = 3, BATCH = 4, CLASSES = 3, STEPS = 20, SEED = 8 };
-
-/* Those of make_sentence_losses.py */
-static const char *const rows[ROWS][COLUMNS] = {
-    {"a b c", "a b d", "x y"},   {"e f", "x y z w", "b"},
-    {"q", "r s", "a b c"},       {"k l m n o p q r s t", "k l m n o p", "c c c"},
-    {"a b c", "c b a", "u v"},   {"h i j", "j i h", "e f"},
-    {"a b c", "b c d", "m n"},   {"w", "v w", "h i j"},
-    {"f g h", "f g", "t u v w"}, {"z y", "y z", "a b d"},
-    {"i j k", "k j", "z y"},     {"o o", "p p", "r s"}};
-static const int32_t labels[ROWS] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2};
-static const double scores[ROWS] = {0.9, 0.1, 0.3, 0.75, 1.0, 0.5, 0.8, 0.6, 0.4, 0.95, 0.2, 0.55};
 static const att_schedule rates = {
     .size = sizeof rates, .kind = ATT_SCHEDULE_LINEAR, .max_rate = 0.001, .warmup = 4, .steps = STEPS};
 static const att_training_options common = {
     .size = sizeof common, .weight_decay = 0.01, .clip = 1, .schedule = &rates, .seed = SEED};
-
-static att_sentence_training_options options_of(att_sentence_loss loss, int64_t columns)
-{
-    static const char *texts[ROWS * COLUMNS];
-    for (int64_t i = 0; i < ROWS * columns; i++)
-        texts[i] = rows[i / columns][i % columns];
-    return (att_sentence_training_options){.size = sizeof(att_sentence_training_options),
-                                           .pairs = ROWS,
-                                           .texts = texts,
-                                           .columns = columns,
-                                           .scores = scores,
-                                           .labels = labels,
-                                           .classes = CLASSES,
-                                           .batch = BATCH,
-                                           .loss = loss};
-}
-
-/* Gives the classifier the weights that make_sentence_losses.py has. */
-static void set_classifier(const att_training *t)
-{
-    const char *name;
-    att_param *p;
-    for (int64_t i = 0; (p = att_training_param(t, i, &name)); i++) {
-        const att_tensor *w = att_param_value(p);
-        const int64_t n = w->dim[0] * (w->rank > 1 ? w->dim[1] : 1);
-        for (int64_t k = 0; !strncmp(name, "classifier.", 11) && k < n; k++)
-            ((float *)w->data)[k] = tiny_number(name, (uint64_t)k);
-        att_param_invalidate(p);
-    }
-}
 
 static void each_step_has_the_loss_of_sentence_transformers(void **state)
 {
@@ -76,7 +32,7 @@ static void each_step_has_the_loss_of_sentence_transformers(void **state)
             double expected[STEPS], worst = 0;
             att_sentence *m;
             att_training *t;
-            const att_sentence_training_options o = options_of(cases[k].loss, cases[k].columns);
+            const att_sentence_training_options o = sentence_options_of(cases[k].loss, cases[k].columns);
             assert_int_equal(golden_line("tests/golden/static_losses.txt", cases[k].name, expected, STEPS), STEPS);
             if (att_sentence_open_for_training(c, GOLDEN "/static_f32", NULL, &m) ||
                 att_sentence_training_new(m, &common, &o, &t))
@@ -127,7 +83,7 @@ static void a_model_is_written_in_the_format_that_was_read(void **state)
         att_training_report r = {.size = sizeof r};
         snprintf(from, sizeof from, GOLDEN "/%s", cases[i].folder);
         snprintf(to, sizeof to, "%s/%s", f.path, cases[i].folder);
-        const att_sentence_training_options o = options_of(ATT_SENTENCE_LOSS_COSINE_SIMILARITY, 2);
+        const att_sentence_training_options o = sentence_options_of(ATT_SENTENCE_LOSS_COSINE_SIMILARITY, 2);
         if (att_sentence_open_for_training(ctx, from, NULL, &m) || att_sentence_training_new(m, &common, &o, &t))
             fail_msg("%s", att_error(ctx));
         const int64_t dim = embed(m, before);
