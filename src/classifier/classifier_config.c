@@ -193,6 +193,8 @@ static void read_transformer(att_settings *s, att_text_classifier_config *c)
     att_settings_only_text(s, "module_output_name", "scores");
     att_settings_only_empty(s, "processing_kwargs");
     att_settings_only_bool(s, "do_lower_case", false);
+    att_settings_only_empty(s, "query_length");
+    att_settings_only_empty(s, "document_length");
     att_settings_only_empty(s, "query_expansion");
     if (att_settings_has(s, "max_seq_length"))
         c->max_tokens = att_settings_int(s, "max_seq_length", 1, MAX_TOKENS);

@@ -18,7 +18,7 @@ import tempfile
 import timm.models._pretrained
 import timm.models.vision_transformer
 import transformers
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm, Pooling
 from timm.models._hub import save_for_hf
@@ -67,14 +67,36 @@ def of_sentences():
     return set(SentenceTransformer(modules=[Pooling(4)], device="cpu")._get_model_config()) | {"truncate_dim"}
 
 
+def of_classifier(name):
+    """What the class of sequence classification has beside its encoder"""
+    return (of_config(f"{name}Config") | BASE) & {
+        "id2label", "label2id", "problem_type", "classifier_dropout", "seq_classif_dropout", "classifier_pooling",
+        "classifier_activation", "classifier_bias"}
+
+
+def of_cross_encoder():
+    """The keys that it writes, but model_type, by which its folders are recognized"""
+    source = inspect.getsource(CrossEncoder._get_model_config)
+    return set(SentenceTransformer(modules=[Pooling(4)], device="cpu")._get_model_config()) - {
+        "similarity_fn_name", "model_type"} | set(re.findall(r'"(\w+)"', source))
+
+
 PROCESSOR = set(ImagesKwargs.__annotations__) | {"image_processor_type", "model_input_names", "backend"}
 GENERATION = set(transformers.GenerationConfig().to_dict())
+CAUSAL = {"Llama", "Mistral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "GPT2"}  # attention reads is_causal of their settings
 KNOWN = {
     "PretrainedConfig": BASE,
-    **{f"{n}Config": of_config(f"{n}Config") for n in (
+    **{f"{n}Config": of_config(f"{n}Config") | ({"is_causal"} if n in CAUSAL else set()) for n in (
         "Bert", "Roberta", "XLMRoberta", "Camembert", "MPNet", "DistilBert",
         "ModernBert", "NomicBert", "Gemma3Text", "Marian", "Llama", "Mistral", "Olmo2", "Phi3", "Qwen2", "Qwen3", "GPT2", "ViT", "DeiT", "Dinov2",
         "Dinov2WithRegisters")},
+    **{f"{n}ForSequenceClassification": of_classifier(n) for n in (
+        "Bert", "Roberta", "DistilBert", "MPNet", "ModernBert", "NomicBert")},
+    "sentence_transformers": {"activation_fn", "version"}, "CrossEncoder": of_cross_encoder(),
+    "modules.json of CrossEncoder": {"idx", "name", "path", "type", "kwargs"},
+    "Transformer of CrossEncoder": set(Transformer.config_keys) | {"max_seq_length", "do_lower_case"},
+    "StaticModel": {"model_type", "normalize", "max_length", "embedding_dtype", "vocabulary_quantization", "hidden_dim",
+                    "seq_length", "tokenizer_name", "apply_pca", "sif_coefficient", "pooling"},  # as model2vec 0.10.0 writes it
     "nomic-bert": set("""activation_function attn_pdrop bos_token_id causal dense_seq_output embd_pdrop eos_token_id fused_bias_fc fused_dropout_add_ln initializer_range layer_norm_epsilon max_trained_positions mlp_fc1_bias mlp_fc2_bias moe_every_n_layers moe_top_k n_embd n_head n_inner n_layer n_positions num_experts pad_vocab_size_multiple parallel_block parallel_block_tied_norm prenorm qkv_proj_bias reorder_and_upcast_attn resid_pdrop rotary_emb_base rotary_emb_fraction rotary_emb_interleaved rotary_emb_scale_base rotary_scaling_factor scale_attn_by_inverse_layer_idx scale_attn_weights summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj tie_word_embeddings type_vocab_size use_cache use_flash_attn use_rms_norm use_xentropy vocab_size""".split()),
     "RopeParameters": set(RopeParameters.__annotations__),
     **{f"{n}ImageProcessor": PROCESSOR for n in ("ViT", "DeiT", "Bit")},

@@ -1,6 +1,7 @@
 /* docs/SETTINGS.md says of each key of a published folder what attend does with it. Each cell of its tables is tried: a
  * folder is opened in which the key has another value, or one of a type that it cannot have. */
 #include "attend_sentence.h"
+#include "attend_text_classifier.h"
 #include "attend_vision.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"
@@ -75,6 +76,14 @@ static att_status open_sentence(const char *folder)
     return s;
 }
 
+static att_status open_classifier(const char *folder)
+{
+    att_text_classifier *m;
+    const att_status s = att_text_classifier_open(ctx, folder, NULL, &m);
+    att_text_classifier_free(m);
+    return s;
+}
+
 static att_status open_tokenizer(const char *folder)
 {
     att_tokenizer *t;
@@ -98,8 +107,9 @@ static att_status open_beams(const char *folder)
 
 /* ---- folders as they should be, but for weights: how far opening comes shows what it reads */
 
-#define BERT_OF(type)                                                                                                  \
-    "{\"model_type\": \"" type "\", \"vocab_size\": 40, \"hidden_size\": 12, \"num_hidden_layers\": 2, "               \
+#define BERT_OF(type) "{" BERT_REST(type)
+#define BERT_REST(type)                                                                                                \
+    "\"model_type\": \"" type "\", \"vocab_size\": 40, \"hidden_size\": 12, \"num_hidden_layers\": 2, "                \
     "\"num_attention_heads\": 3, \"intermediate_size\": 20, \"hidden_act\": \"gelu\", "                                \
     "\"max_position_embeddings\": 16, \"type_vocab_size\": 2, \"layer_norm_eps\": 1e-5}"
 #define BERT BERT_OF("bert")
@@ -153,6 +163,12 @@ static att_status open_beams(const char *folder)
     }
 #define SENTENCE                                                                                                       \
     {"config.json", BERT}, {"modules.json", MODULES}, { "1_Pooling/config.json", "{\"embedding_dimension\": 12}" }
+#define ONE_MODULE "[{\"path\": \"\", \"type\": \"sentence_transformers.base.modules.transformer.Transformer\"}]"
+#define CROSS_ENCODER                                                                                                  \
+    {"config.json", BERT}, {"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}"},                \
+    {                                                                                                                  \
+        "modules.json", ONE_MODULE                                                                                     \
+    }
 #define WORDS "\"vocab\": {\"[UNK]\": 0, \"[PAD]\": 1, \"a\": 2}"
 #define BPE(normalizer, pre_tokenizer)                                                                                 \
     {                                                                                                                  \
@@ -185,6 +201,22 @@ static const subject subjects[] = {
     {"NomicBertConfig", open_bert, "", {{"config.json", NOMIC_BERT}}},
     {"Gemma3TextConfig", open_bert, "", {{"config.json", GEMMA3_TEXT}}},
     {"nomic-bert", open_bert, "", {{"config.json", OWN_NOMIC_BERT}}},
+    {"BertForSequenceClassification", open_classifier, "", {{"config.json", BERT}}},
+    {"RobertaForSequenceClassification", open_classifier, "", {{"config.json", BERT_OF("roberta")}}},
+    {"DistilBertForSequenceClassification", open_classifier, "", {{"config.json", DISTILBERT}}},
+    {"MPNetForSequenceClassification", open_classifier, "", {{"config.json", BERT_OF("mpnet")}}},
+    {"ModernBertForSequenceClassification", open_classifier, "", {{"config.json", MODERNBERT}}},
+    {"NomicBertForSequenceClassification", open_classifier, "", {{"config.json", NOMIC_BERT}}},
+    {"sentence_transformers",
+     open_classifier,
+     "sentence_transformers",
+     {{"config.json", "{\"sentence_transformers\": {}, " BERT_REST("bert")}}},
+    {"CrossEncoder",
+     open_classifier,
+     "",
+     {{"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}"}, CROSS_ENCODER}},
+    {"modules.json of CrossEncoder", open_classifier, "", {{"modules.json", ONE_MODULE}, CROSS_ENCODER}},
+    {"Transformer of CrossEncoder", open_classifier, "", {{"sentence_bert_config.json", "{}"}, CROSS_ENCODER}},
     {"MarianConfig", open_marian, "", {{"config.json", MARIAN}}},
     {"LlamaConfig", open_language, "", {{"config.json", LLAMA("llama")}}},
     {"MistralConfig", open_language, "", {{"config.json", LLAMA("mistral")}}},
