@@ -27,13 +27,17 @@ att_list_commands(CLI_COMMAND_LIST "" ${cli_files})
 att_list_commands(CLI_TRAIN_LIST train_ ${cli_room_files})
 att_list_commands(CLI_EVALUATE_LIST evaluate_ ${cli_room_files})
 
-# X(NAME, TERMS) for each model that an installation leaves out
+# X(NAME, TERMS) for each model that comes with attend. TERMS: for which an installation leaves it out; NULL: only the
+# Python package does, if at all
 set(rows "")
+foreach(model IN LISTS free_models)
+  list(APPEND rows "X(\"${model}\", NULL)")
+endforeach()
 foreach(model IN LISTS restricted_models)
   list(APPEND rows "X(\"${model}\", \"${restricted_${model}}\")")
 endforeach()
 list(JOIN rows " " rows)
-string(APPEND command_lists "#define CLI_RESTRICTED_LIST(X) ${rows}\n")
+string(APPEND command_lists "#define CLI_SHIPPED_LIST(X) ${rows}\n")
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
 "/* Written by the build from the contents of app/cli and models/TERMS. */
 @command_lists@")

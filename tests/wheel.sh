@@ -2,7 +2,7 @@
 # Does a wheel of the Python package keep its limits, and work where nothing else is installed? ./dev wheel runs this.
 # usage: tests/wheel.sh WHEEL
 set -eu
-wheel=$1
+wheel=$(realpath "$1")
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -14,7 +14,7 @@ fail() {
 
 # The oldest glibc on which it runs: 2.34 at most.
 basename "$wheel" | grep -Eq "^attend-[0-9.]+-cp311-abi3-manylinux_2_(1[0-9]|2[0-9]|3[0-4])_$(uname -m).*[.]whl$" ||
-    fail "its name is not that of a wheel for Python 3.11 and glibc 2.34, and later ones"
+    fail "is not named as a wheel for Python 3.11 and glibc 2.34, and later ones"
 [ "$(stat -c %s "$wheel")" -lt 5000000 ] || fail "has $(stat -c %s "$wheel") bytes, 5,000,000 or more"
 
 /usr/bin/python3 -m venv "$work/venv"
@@ -34,6 +34,8 @@ done
 
 "$attend" explain softmax | cmp - "$root/tests/golden/explain/softmax.en.txt"
 "$attend" explain vit | cmp - "$root/tests/golden/explain/vit.en.txt" # with the model that comes with the package
+! "$attend" explain three-uses 2>"$work/err" && grep -q 'tatoeba-de-en is not installed: "./dev install"' "$work/err" ||
+    fail "explain three-uses does not state where its model is: $(cat "$work/err")"
 "$python" -m attend --version
 "$python" - <<'PROGRAM'
 import array, attend

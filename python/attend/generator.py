@@ -32,10 +32,9 @@ class Generator:
         options: temperature (0: the most probable token), top_k, top_p, repetition_penalty, seed, stop (texts), lookup;
         what is not given is as in the model's generation_config.json."""
         single = isinstance(prompts, str)
-        session, numbers, found = self._session([prompts] if single else list(prompts)), [], []
-        for prompt in [prompts] if single else prompts:
-            numbers.append(session.add(self._ids(prompt), max_new_tokens=max_new_tokens, **options))
-        ended = 0
+        prompts = [prompts] if single else list(prompts)
+        session, ended = self._session(prompts), 0
+        numbers = [session.add(self._ids(prompt), max_new_tokens=max_new_tokens, **options) for prompt in prompts]
         while ended < len(numbers):
             ended += sum(last for _, _, last in session.step())
         found = [Generated(*session.finish(number)) for number in numbers]
@@ -58,7 +57,9 @@ class Generator:
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         ids = self._generator.chat_ids([(m["role"], m["content"]) for m in messages])
-        stop = [*stop, self._generator.chat_end] if self._generator.chat_end else stop
+        stop = [stop] if isinstance(stop, str) else list(stop)
+        if self._generator.chat_end:
+            stop.append(self._generator.chat_end)
         if stream:
             return self.stream(ids, max_new_tokens, stop=stop, **options)
         [answer] = self.generate([ids], max_new_tokens, stop=stop, **options)

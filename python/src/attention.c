@@ -16,7 +16,7 @@ const char attention_backward_doc[] =
     "Gradients (dquery, dkey, dvalue) of sum(dout * out). The other arguments are those of the forward call, which\n"
     "returned out and lse with return_lse=True.";
 
-const char attention_verify_doc[] =
+const char verify_attention_doc[] =
     "verify_attention(query, key, value, attn_mask=None, dropout_p=0.0, ...)\n--\n\n"
     "Checks the functions of a call's score, modifiers and masks against their formulas, with numbers of its own: "
     "those\n"
@@ -198,7 +198,7 @@ PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keyword
 
 /* ---- what checks stages */
 
-PyObject *attention_verify(PyObject *module, PyObject *args, PyObject *keywords)
+PyObject *verify_attention(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"query", "key", "value", OPTION_NAMES, NULL};
     module_state *state = PyModule_GetState(module);

@@ -40,8 +40,8 @@ static PyMethodDef functions[] = {
     {"attention_backward", (PyCFunction)(void (*)(void))attention_backward, METH_VARARGS | METH_KEYWORDS,
      attention_backward_doc},
     {"array_of", array_of, METH_VARARGS, "array_of(dtype, shape, bytes, /)\n--\n\nAn array, as pickle makes it."},
-    {"verify_attention", (PyCFunction)(void (*)(void))attention_verify, METH_VARARGS | METH_KEYWORDS,
-     attention_verify_doc},
+    {"verify_attention", (PyCFunction)(void (*)(void))verify_attention, METH_VARARGS | METH_KEYWORDS,
+     verify_attention_doc},
     {"identify", model_identify, METH_O, "identify(path, /)\n--\n\nWhat a model is: (kind, model_type, architecture)."},
     {"find_model", find_model, METH_O,
      "find_model(name, /)\n--\n\nThe path of a model: of a folder, or of a name in the models folder."},
@@ -59,7 +59,8 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ATTEND_THREADS, or 0: what the process may use. -1 with an exception */
+/* ATTEND_THREADS, or 0: what the process may use. What is not a number is a warning, not an exception, so that the
+ * tool, which imports the module, reports it in its own words. -1 with an exception: of a warning that is to be one */
 static int threads_of_environment(void)
 {
     const char *text = getenv("ATTEND_THREADS");
@@ -67,10 +68,11 @@ static int threads_of_environment(void)
         return 0;
     char *end;
     long n = strtol(text, &end, 10);
-    if (!*end && n > 0 && n <= 1 << 16)
+    if (!*end && n >= 0 && n <= 1 << 16)
         return (int)n;
-    PyErr_Format(PyExc_ValueError, "ATTEND_THREADS=\"%s\": a number of threads from 1 on is needed", text);
-    return -1;
+    return PyErr_WarnFormat(
+        PyExc_RuntimeWarning, 1,
+        "ATTEND_THREADS=\"%s\" is not a number of threads: attend uses all that the process may use", text);
 }
 
 static const struct {

@@ -163,8 +163,8 @@ extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, 
 
 PyObject *attention_forward(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keywords);
-PyObject *attention_verify(PyObject *module, PyObject *args, PyObject *keywords);
-extern const char attention_forward_doc[], attention_backward_doc[], attention_verify_doc[];
+PyObject *verify_attention(PyObject *module, PyObject *args, PyObject *keywords);
+extern const char attention_forward_doc[], attention_backward_doc[], verify_attention_doc[];
 /* Scores, modifiers and masks of the caller's (stages.c) */
 extern PyType_Spec stage_spec;
 

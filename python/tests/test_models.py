@@ -1,5 +1,8 @@
 """Models: sentences and tokenizers, where all-MiniLM-L6-v2 has been fetched."""
+import mmap
+import pathlib
 import pickle
+import shutil
 
 import pytest
 
@@ -174,6 +177,7 @@ def test_texts_are_generated_side_by_side(generator):
     together = generator.generate(prompts, 6, temperature=0)
     assert [generator.generate(p, 6, temperature=0) for p in prompts] == together
     assert "".join(generator.stream(prompts[0], 6, temperature=0)) == together[0]
+    assert generator.generate(iter(prompts), 6, temperature=0) == together and generator.generate([]) == []
     assert together[0].end == "length" and len(together[0].ids) == 6
     assert generator.generate(prompts[0], 6, seed=1, temperature=1.5) == generator.generate(prompts[0], 6, seed=1, temperature=1.5)
     assert generator.generate(prompts[0], 20, temperature=0, stop=["Paris"]) .end == "stop"
@@ -183,9 +187,23 @@ def test_a_chat(generator):
     answer = generator.chat("What is the capital of Japan?", temperature=0)
     assert answer == "The capital of Japan is Tokyo." and answer.end in ("eos", "stop")
     assert "".join(generator.chat("What is the capital of Japan?", temperature=0, stream=True)) == answer
+    assert generator.chat("What is the capital of Japan?", temperature=0, stop="Tokyo") == "The capital of Japan is "
     for bad in ([{"role": "nobody", "content": "x"}], []):
         with pytest.raises(ValueError):
             generator.chat(bad)
+
+
+def test_a_model_without_a_chat_template(generator, tmp_path):
+    [original] = pathlib.Path(generator._path).glob("*.gguf")
+    file = shutil.copyfile(original, tmp_path / "model.gguf")
+    with open(file, "r+b") as f, mmap.mmap(f.fileno(), 0) as bytes_:
+        key = b"tokenizer.chat_template"
+        at = bytes_.find(key)
+        bytes_[at:at + len(key)] = key[::-1]
+    other = attend.Generator(file)
+    assert len(other.generate("One, two,", 2, temperature=0).ids) == 2
+    with pytest.raises(attend.Error, match="model.gguf.*chat template"):
+        other.chat("Hello")
 
 
 @pytest.mark.parametrize("error, options", [

@@ -40,6 +40,18 @@ def test_exit_codes():
     assert run(["--version"]).stdout.decode() == f"attend {attend.__version__}\n"
 
 
+def test_threads_that_are_not_a_number():
+    done = run(["info"], env={**os.environ, "ATTEND_THREADS": "many"})
+    assert done.returncode == 2 and b'attend: $ATTEND_THREADS: "many" is not' in done.stderr
+
+
+def test_names_of_the_tool_are_not_those_of_the_module():
+    for command in (["bench", "attention", "--tq", "8", "--repeat", "1", "--json"],
+                    ["bench", "gemm", "--m", "8", "--n", "8", "--k", "8", "--repeat", "1"]):
+        done = run(command)
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_chapter():
     golden = (ROOT / "tests/golden/explain/softmax.en.txt").read_bytes()
     assert run(["explain", "softmax"]).stdout == golden
