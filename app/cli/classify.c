@@ -133,8 +133,8 @@ static int classify(void *user)
     return code;
 }
 
-/* Options that are for texts */
-static int refuse_text_options(void)
+/* Returns the first option given that is for texts; NULL: none. */
+static const char *text_option(void)
 {
     const struct {
         const char *name;
@@ -145,9 +145,8 @@ static int refuse_text_options(void)
                  {"pairs", of_texts.pairs_path}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].given)
-            return cli_misuse("--%s is of texts, but %s is not a text classifier; give one by -m", rules[i].name,
-                              model_name);
-    return CLI_DONE;
+            return rules[i].name;
+    return NULL;
 }
 
 static int run_images(int n, char **arguments)
@@ -158,9 +157,7 @@ static int run_images(int n, char **arguments)
         return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
     if (attention_path && !strcmp(attention_path, "-"))
         return cli_misuse("--attention - would be mixed with the classes: name a file");
-    int code = refuse_text_options();
-    if (!code && n == 0)
-        code = cli_misuse("IMAGE... is needed");
+    int code = n == 0 ? cli_misuse("IMAGE... is needed") : CLI_DONE;
     if (!code)
         code = cli_read_background(background_name, background, &w.in.options);
     if (!code)
@@ -186,7 +183,10 @@ static int run_images(int n, char **arguments)
 
 static int run(int n, char **arguments)
 {
-    if (!cli_model_is(ATT_SUBJECT_CLASSIFIER, model_name))
+    const char *given = text_option();
+    if (given && cli_model_is(ATT_SUBJECT_VISION, model_name))
+        return cli_misuse("--%s is of texts, but %s is not a text classifier; give one by -m", given, model_name);
+    if (!given && !cli_model_is(ATT_SUBJECT_CLASSIFIER, model_name))
         return run_images(n, arguments);
     if (attention_path || background_name || layer >= 0 || head >= 0)
         return cli_misuse("--%s is of images, but %s classifies texts",

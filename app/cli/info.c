@@ -492,7 +492,9 @@ static int refuse_unknown(const char *name, const char *folder)
 {
     att_ctx *ctx;
     att_model_identity id = {.size = sizeof id};
-    int code = cli_open(&ctx, 1);
+    int code = cli_model_refuse_outer(name, folder);
+    if (!code)
+        code = cli_open(&ctx, 1);
     if (code)
         return code;
     code = cli_status(ctx, att_model_identify(ctx, folder, &id));

@@ -84,6 +84,24 @@ static void vision_models_are_recognized(void **state)
     assert_refused("ATTEND_MODELS=eyes $A classify -m ey in.png", 1, "available are: eye");
 }
 
+/* As models--NAME/snapshots/REVISION of Hugging Face's cache */
+static void a_folder_whose_subfolder_has_the_model_is_refused_with_its_name(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir -p outer/snapshots/a1 outer/blobs outer/empty/er && cp -r $D/*.json $D/1_* $D/*.txt "
+                          "$D/*.safetensors outer/snapshots/a1"),
+                     0);
+    static const char *const commands[] = {"embed --text a", "rerank -c in a", "info", "translate",
+                                           "classify --text a"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "echo a >in; $A %s -m outer <in", commands[i]);
+        assert_refused(line, 1, "outer has no model, but its folder outer/snapshots/a1 has one");
+    }
+    assert_refused("$A embed --text a -m outer/empty", 1, "outer/empty/modules.json: No such file");
+    assert_int_equal(tool("$A embed --text a -m outer/snapshots/a1"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -92,6 +110,7 @@ int main(void)
         cmocka_unit_test(a_model_of_another_kind_is_refused_with_its_command),
         cmocka_unit_test(language_models_are_recognized),
         cmocka_unit_test(vision_models_are_recognized),
+        cmocka_unit_test(a_folder_whose_subfolder_has_the_model_is_refused_with_its_name),
     };
     return cmocka_run_group_tests(tests, names_setup, tool_teardown);
 }

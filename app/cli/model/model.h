@@ -16,6 +16,9 @@ bool cli_model_is(att_subject subject, const char *name);
  * the subject. A folder of a language model counts as a sentence model, too. Errors: it is of another subject (the
  * message names the command for it); there is none (the message states how to get one); there are several. */
 int cli_model_find(att_subject subject, const char *name, att_model_path *path);
+/* Refuses a folder that has no model but whose subfolders have one, which the message names. Returns CLI_DONE if there
+ * is none in them either. */
+int cli_model_refuse_outer(const char *name, const char *folder);
 
 /* ---- Opening ----------------------------------------------------------------- */
 

@@ -186,7 +186,8 @@ static void options_of_texts_and_of_images_are_told_apart(void **state)
     assert_refused("$A classify -m $C --pairs pairs.tsv --text a", 2, "--pairs does not go with --text");
     assert_refused("$A classify -m $C --pairs pairs.tsv docs.txt", 2, "--pairs does not go with files as arguments");
     assert_refused("$A classify -m $C none.txt", 1, "none.txt: No such file or directory");
-    assert_refused("$A classify -m $D --text a", 2, "is not a text classifier");
+    assert_refused("$A classify -m $D --text a", 1, "is a sentence model, which has no classifier");
+    assert_refused("$A classify -m none --text a", 1, "\"none\" is neither a folder nor a model");
 }
 
 static void info_and_attention_know_text_classifiers(void **state)
