@@ -1,4 +1,4 @@
-/* attend classify: the classes of images, or of texts. */
+/* attend classify: classifies images or texts. */
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
 #include "cli/classifier/classify_texts.h"

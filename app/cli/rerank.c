@@ -1,4 +1,4 @@
-/* attend rerank: documents, or pairs of texts, scored by a cross-encoder. */
+/* attend rerank: scores documents or pairs of texts by a cross-encoder. */
 #include "cli/base/json.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
@@ -81,7 +81,7 @@ static int answer(cli_reranker *r, const cli_documents *d, const char *query, si
     return code;
 }
 
-/* The queries are arguments [n], or lines. */
+/* Ranks the documents for each query: those of arguments [n], or lines. */
 static int answer_all(cli_reranker *r, const cli_documents *d, int n, char **arguments)
 {
     cli_lines in = {.fd = -1};
@@ -118,7 +118,7 @@ static int run_corpus(cli_reranker *r, int n, char **arguments)
 
 /* ---- Pairs ----------------------------------------------------------------------------- */
 
-/* Scores of a block of pairs, whose texts alternate */
+/* Scores a block of pairs, whose texts alternate. */
 static int score(cli_reranker *r, const cli_pairs *p, float *scores)
 {
     const char *text[2][BLOCK];

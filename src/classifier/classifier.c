@@ -8,7 +8,7 @@
 
 /* ---- the encoder with its head */
 
-/* How the encoder is opened: with the head of the settings, or for other labels */
+/* The arguments of opening the encoder: with the head of the settings, or for other labels. */
 typedef struct opening {
     att_text_head *head;
     const char *class, *folder;
@@ -16,7 +16,7 @@ typedef struct opening {
     bool new_output;               /* the last matrix is new */
 } opening;
 
-/* What is new in a model that is made for labels: the last matrix, and what the folder lacks. */
+/* Returns whether a parameter of a model that is made for labels is new: the last matrix, and what the folder lacks. */
 static bool is_fresh(const att_model *m, const char *name, const void *user)
 {
     const opening *o = user;
@@ -63,7 +63,8 @@ static att_status open_encoder(att_text_classifier *m, const char *folder, const
 
 /* ---- labels */
 
-/* Has the folder these labels, or as many, if they have no names? One without a class may have a classifier. */
+/* Returns whether the folder has these labels or, if they have no names, as many. A folder that states no class may
+ * have a classifier. */
 static bool are_own(const att_text_classifier_config *c, const att_text_labels *l)
 {
     bool own = l->n == c->head.labels && (!*c->class || att_is_sequence_classification(c->class));
@@ -72,7 +73,7 @@ static bool are_own(const att_text_classifier_config *c, const att_text_labels *
     return own;
 }
 
-/* Gives the settings other labels. */
+/* Replaces the labels of the settings. */
 static att_status set_labels(att_ctx *ctx, att_text_classifier_config *c, const att_text_labels *l)
 {
     att_settings none;

@@ -27,21 +27,21 @@ att_status att_probe_classifier_load(att_text_classifier *m, const char *folder)
 att_status att_probe_classify(const att_text_classifier *m, int64_t n, const char *const *texts, const size_t *bytes,
                               const att_text_classify_options *options, float *out);
 
-/* Tokens of texts or pairs, as the encoder and the head get them. Arrays must stay until the tape's reset. */
+/* The tokens of texts or pairs, for the encoder and the head. Arrays must stay until the tape's reset. */
 typedef struct att_text_classifier_input {
     const int32_t *ids, *type_ids; /* [offsets[n]]; type_ids or NULL: all 0 */
     att_text_head_call head;       /* with the offsets, and dropout */
 } att_text_classifier_input;
-/* Logits -> [n, labels] */
+/* Computes logits -> [n, labels]. */
 att_var *att_text_classifier_logits(att_tape *t, const att_text_classifier *m, const att_text_classifier_input *in);
 
-/* Is a row for the model's types of tokens, or are they all 0? */
+/* Returns whether the model reads types of tokens. Otherwise all have type 0. */
 static inline bool att_text_classifier_has_types(const att_text_classifier *m)
 {
     return m->info.types > 1 && !m->config.no_types;
 }
 
-/* What an activation makes of logits [n, labels]. */
+/* Applies an activation to logits [n, labels]. */
 att_var *att_text_activate(att_tape *t, att_var *logits, att_text_activation activation);
 
 #endif

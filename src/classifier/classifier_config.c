@@ -18,7 +18,7 @@ bool att_is_sequence_classification(const char *class)
     return n >= bytes && !strcmp(class + n - bytes, end);
 }
 
-/* Is "model_type" of config_sentence_transformers.json, if that exists, CrossEncoder? */
+/* Sets *is: whether "model_type" of config_sentence_transformers.json, if that exists, is CrossEncoder. */
 static att_status find_cross_encoder(att_ctx *ctx, const char *folder, bool *is)
 {
     att_settings s;
@@ -51,8 +51,8 @@ att_status att_is_text_classifier(att_ctx *ctx, const char *folder, const att_se
 
 /* ---- activations */
 
-/* The activation of a class, "torch.nn.modules.activation.Sigmoid". One that is not PyTorch's is code of the folder's
- * own, without which CrossEncoder takes its default, too. */
+/* Reads the activation of a class, "torch.nn.modules.activation.Sigmoid". A class that is not PyTorch's is code of the
+ * folder's own, without which CrossEncoder takes its default, too. */
 static void read_activation(att_settings *s, const char *key, att_text_activation *out)
 {
     static const struct {
@@ -95,7 +95,7 @@ static void read_names(att_settings *s, att_text_classifier_config *c)
     s->status = s->status ? s->status : att_class_names_read(s, names, n, "LABEL_", &c->name);
 }
 
-/* As the pipeline of `transformers` has it */
+/* Returns the activation that the pipeline of `transformers` takes. */
 static att_text_activation probability_of(att_settings *s, int64_t labels)
 {
     static const char *const types[] = {"regression", "multi_label_classification", "single_label_classification"};
@@ -207,7 +207,7 @@ static void read_transformer(att_settings *s, att_text_classifier_config *c)
     }
 }
 
-/* A prompt before each text would change all scores. */
+/* Refuses a default prompt: a prompt before each text would change all scores. */
 static void read_cross_encoder(att_settings *s, att_text_classifier_config *c)
 {
     if (!s->root)

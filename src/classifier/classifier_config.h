@@ -16,9 +16,10 @@ typedef struct att_text_classifier_config {
     att_text_activation activation, probability;
 } att_text_classifier_config;
 
-/* Is the class one of sequence classification? */
+/* Returns whether the class is one of sequence classification. */
 bool att_is_sequence_classification(const char *class);
-/* Is a folder one of text classifiers: of such a class, or a CrossEncoder's? config: its config.json. Error: memory. */
+/* Sets *is: whether a folder is that of a text classifier, of such a class or of CrossEncoder. config: its config.json.
+ * Error: out of memory. */
 att_status att_is_text_classifier(att_ctx *ctx, const char *folder, const att_settings *config, bool *is);
 
 /* Reads the settings. Errors name the file, the setting and its value. After an error there is nothing to free. */

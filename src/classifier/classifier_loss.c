@@ -12,7 +12,7 @@ static att_var *ranking(att_tape *t, att_var *logits, const att_text_classifier_
     return att_cross_entropy(t, x, target->labels, ATT_OPTIONS(att_cross_entropy_options, .sum = true));
 }
 
-/* The scores have no gradient. */
+/* Computes the squared error. The scores have no gradient. */
 static att_var *squared_error(att_tape *t, att_var *logits, const att_text_classifier_target *target)
 {
     att_tensor scores;

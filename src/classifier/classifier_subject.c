@@ -1,4 +1,4 @@
-/* What opens text classifiers. */
+/* Opens text classifiers. */
 #include "classifier/classifier.h"
 #include "model/subject.h"
 

@@ -1,4 +1,4 @@
-/* Traces of text classifiers */
+/* Traces text classifiers. */
 #include "classifier/classifier.h"
 #include "model/trace_tokens.h"
 
@@ -22,7 +22,7 @@ static att_var *logits(const void *self, att_tape *t, att_var *x)
                                &(const att_text_head_call){.offsets = (const int64_t[]){0, of->n}, .n = 1});
 }
 
-/* The tokens of a text or of a pair */
+/* Tokenizes a text or a pair, or copies given ids. */
 static att_status tokenize(const att_text_classifier *m, const att_trace_text *of, const char *pair, size_t pair_bytes,
                            const att_trace_options *options, att_tokens *out)
 {

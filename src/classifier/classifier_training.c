@@ -1,4 +1,4 @@
-/* Training of a text classifier: rows of texts, in batches, and the loss of each. */
+/* Trains a text classifier: makes batches of rows of texts, and computes the loss of each. */
 #include "classifier/classifier_loss.h"
 #include "classifier/training_pairs.h"
 #include "io/check_texts.h"
@@ -24,10 +24,10 @@ typedef struct classifier_data {
     int32_t *label;                /* [rows]: the model's; or NULL */
     uint32_t *order;               /* [rows], in the order of batches */
     uint32_t *first;               /* [rows + 1]: of each batch, in order; NULL: all have options.batch rows */
-    att_distinct_batches distinct; /* of the ranking loss */
+    att_distinct_batches distinct; /* for the ranking loss */
     uint64_t start, sum;           /* checksums of the initial weights and of the data */
     float *scores;                 /* [batch]: of the current one */
-    int32_t *labels;               /* [batch]; of the ranking loss 0 */
+    int32_t *labels;               /* [batch]; for the ranking loss 0 */
 } classifier_data;
 
 static bool is_ranking(const classifier_data *t)
@@ -54,7 +54,7 @@ static bool find_classes(const att_text_classifier_config *c, const att_text_cla
     return c->head.labels == o->classes;
 }
 
-/* Opens the folder with the labels of the training; one that has them keeps its classifier. */
+/* Opens the folder with the labels of the training. If it has these labels, it keeps its classifier. */
 static att_status open_model(classifier_data *t)
 {
     const att_text_classifier_training_options *o = &t->options;
@@ -149,7 +149,7 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-/* Numbers the texts of the ranking loss, and tries whether the first batch can be filled. */
+/* Prepares the ranking loss: numbers the texts, and checks that the first batch can be filled. */
 static att_status prepare_ranking(classifier_data *t)
 {
     const att_text_classifier_training_options *o = &t->options;
@@ -185,7 +185,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     if (!e && folder)
         e = open_model(t);
     e = e ? e : prepare(t);
-    t->options.texts = NULL; /* the caller's, not used any more */
+    t->options.texts = NULL; /* they belong to the caller and are not used any more */
     t->options.bytes = NULL;
     t->options.scores = NULL;
     t->options.labels = NULL;

@@ -1,4 +1,4 @@
-/* Scores of texts and of pairs of texts, and the order of documents by them. */
+/* Scores texts and pairs of texts, and ranks documents by their scores. */
 #include "classifier/classifier.h"
 #include "io/check_texts.h"
 #include "model/token_batches.h"
@@ -170,7 +170,7 @@ static int best_first(const void *a, const void *b)
     return x->document < y->document ? -1 : 1;
 }
 
-/* Scores all documents: a pair of the query and each. */
+/* Scores all documents, each in a pair with the query. */
 static att_status score(classify_call *c, const char *query, size_t bytes, const char *const *documents,
                         const size_t *document_bytes)
 {
@@ -205,7 +205,7 @@ static att_status sort(const classify_call *c, int64_t top, att_ranked_text *out
     return ATT_OK;
 }
 
-/* Errors: those of a rank besides those of scores. */
+/* Checks what ranks need besides scores. */
 static att_status check_rank(const classify_call *c, int64_t top)
 {
     att_ctx *ctx = c->m->model.ctx;

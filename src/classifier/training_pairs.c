@@ -6,7 +6,7 @@
 
 /* ---- all texts */
 
-/* Pairs of a row, at most */
+/* Returns the largest number of pairs of a row. */
 static int64_t pairs_of_row(const att_training_pairs *p)
 {
     if (!p->ranking)
@@ -32,7 +32,7 @@ static att_status allocate(att_training_pairs *p)
                : ATT_ERR_MEMORY;
 }
 
-/* Tokenizes a row's pair: the first texts are `texts`, every second one. */
+/* Tokenizes the pair of each row. texts [rows, 2], with lengths bytes or NULL. */
 static att_status tokenize_pairs(att_training_pairs *p, const char *const *texts, const size_t *bytes)
 {
     const att_tokenize_options o = {.size = sizeof o, .max_tokens = p->max_tokens};
@@ -57,7 +57,7 @@ static att_status tokenize(att_training_pairs *p, const char *const *texts, cons
                : tokenize_pairs(p, texts, bytes);
 }
 
-/* Counts rows with a pair that is truncated. */
+/* Counts the rows with a pair that is truncated. */
 static att_status count_truncated(att_training_pairs *p)
 {
     const att_tokenize_options o = {.size = sizeof o};
@@ -131,7 +131,8 @@ static att_status append_joined(att_training_pairs *p, int64_t i, int64_t row, i
     return s;
 }
 
-/* Moves `count` of p->others [n], drawn for anchor i, to its front (Fisher, Yates); all stay in their order. */
+/* Moves `count` of p->others [n], drawn for anchor i, to its front (Fisher, Yates). If count is n, their order stays.
+ */
 static void draw(att_training_pairs *p, int64_t n, int64_t count, int64_t i, uint64_t seed)
 {
     for (int64_t k = 0; count < n && k < count; k++) {
@@ -144,8 +145,8 @@ static void draw(att_training_pairs *p, int64_t n, int64_t count, int64_t i, uin
     }
 }
 
-/* The positive of anchor i, then texts of other rows, then its hard negatives: all columns after the anchors, one after
- * the other, are candidates. */
+/* Appends the pairs of anchor i: with its positive, then with texts of other rows, then its hard negatives: all columns
+ * after the anchors, one after the other, are candidates. */
 static att_status gather_anchor(att_training_pairs *p, const uint32_t *rows, int64_t i, uint64_t seed)
 {
     const int64_t row = rows[i], first = i * p->candidates, negatives = p->candidates - (p->columns - 1);

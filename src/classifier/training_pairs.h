@@ -1,5 +1,5 @@
-/* The pairs of texts that a training of a text classifier computes: of each row its own, or with the ranking loss of an
- * anchor and each of its candidates. */
+/* The pairs of texts that a training of a text classifier computes: a row is a pair or, with the ranking loss, has
+ * pairs of its anchor and each candidate. */
 #ifndef ATT_CLASSIFIER_TRAINING_PAIRS_H
 #define ATT_CLASSIFIER_TRAINING_PAIRS_H
 
@@ -12,7 +12,7 @@ typedef struct att_training_pairs {
     att_tokens *tokens; /* [rows]: of pairs; with the ranking loss [rows, columns]: of texts */
     int64_t truncated;  /* rows */
     uint64_t sum;       /* checksum of all tokens */
-    /* The current batch: rows, and of each its pairs */
+    /* The current batch: its rows, and the pairs of each */
     int64_t n, candidates;
     int32_t *ids, *type_ids; /* [offsets[pairs]] */
     int64_t *offsets;        /* [pairs + 1] */
@@ -25,7 +25,7 @@ typedef struct att_training_pairs {
  * error, too. */
 att_status att_training_pairs_open(att_training_pairs *p, const char *const *texts, const size_t *bytes);
 void att_training_pairs_free(att_training_pairs *p);
-/* Gathers the pairs of rows [n]. seed: of the negatives that are drawn. */
+/* Gathers the pairs of rows [n]. The seed determines the negatives that are drawn. */
 att_status att_training_pairs_gather(att_training_pairs *p, const uint32_t *rows, int64_t n, uint64_t seed);
 
 #endif

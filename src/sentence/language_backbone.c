@@ -23,13 +23,13 @@ static att_status open_folder(att_backbone *b, const char *folder, const att_bac
 
 static int64_t features(const att_model *m) { return ((const att_language_model *)m)->info.hidden; }
 
-/* There is no dropout: published models state none for training. */
+/* Computes hidden states without dropout: published models state none for training. */
 static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x)
 {
     return att_language_base_apply(t, language_of(b), x->ids, x->offsets, x->n);
 }
 
-/* As sentence-transformers: by the class that the folder states */
+/* Returns the pooling that sentence-transformers takes by the class that the folder states. */
 static att_pooling plain(const att_settings *config)
 {
     static const char causal[] = "ForCausalLM";

@@ -47,7 +47,7 @@ static void configure(att_model *base, att_settings *s)
 static const att_checkpoint_name names[] = {
     {"embedding.weight", "embedding.weight"}, {"embedding.weight", "embeddings"}, {0}};
 
-/* The tensor with a name in the file; -1: none */
+/* Returns the index of the tensor with a name in the file; -1: there is none. */
 static int64_t find(const att_checkpoint *c, const char *name)
 {
     for (int64_t i = 0; i < c->count; i++)
@@ -56,7 +56,7 @@ static int64_t find(const att_checkpoint *c, const char *name)
     return -1;
 }
 
-/* The table of an int8 model is read as it is, which att_checkpoint_load refuses. */
+/* Loads the table of an int8 model as it is, which att_checkpoint_load refuses. */
 static att_status load(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     att_checkpoint *c = ((att_static_model *)model)->model.checkpoint;
@@ -67,7 +67,7 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
     return ATT_OK;
 }
 
-/* The shape of the table */
+/* Reads the shape of the table. */
 static att_status read_shape(att_static_model *m)
 {
     att_tensor table;
@@ -89,13 +89,13 @@ static att_status read_shape(att_static_model *m)
     return ATT_OK;
 }
 
-/* Row i of "mapping", of i32 or i64 */
+/* Returns row i of "mapping", of i32 or i64. */
 static int64_t row_at(const att_tensor *mapping, int64_t i)
 {
     return mapping->dtype == ATT_I32 ? ((const int32_t *)mapping->data)[i] : ((const int64_t *)mapping->data)[i];
 }
 
-/* "mapping" [tokens]: the row of each token, where several share one (vocabulary quantization) */
+/* Reads "mapping" [tokens], the row of each token, if several share one (vocabulary quantization). */
 static att_status read_mapping(att_static_model *m)
 {
     att_ctx *ctx = m->model.ctx;
@@ -139,7 +139,7 @@ static att_status convert_weights(const att_static_model *m, const att_safetenso
     return s ? s : att_tensor_convert(m->model.ctx, &from, &y);
 }
 
-/* Makes the parameter of factors; it does not learn, and is not one of the model's. */
+/* Makes the parameter of factors, which does not learn and is not one of the model's. */
 static att_status make_weight(att_static_model *m, const att_safetensors_data *x)
 {
     att_tensor value;
@@ -151,7 +151,7 @@ static att_status make_weight(att_static_model *m, const att_safetensors_data *x
     return s;
 }
 
-/* "weights" [tokens]: what each token's row is multiplied by */
+/* Reads "weights" [tokens], the factor of each token's row. */
 static att_status read_weights(att_static_model *m)
 {
     att_checkpoint *c = m->model.checkpoint;
@@ -197,7 +197,7 @@ static const att_model_kind kind = {.bytes = sizeof(att_static_model),
                                     .unused = unused,
                                     .free = free_model};
 
-/* Limits of a text, and whether the table has all tokens */
+/* Sets the limits of a text, and checks that the table has all tokens. */
 static att_status check_tokenizer(att_static_model *m, const char *folder, int64_t truncation)
 {
     if (att_tokenizer_size(m->tokenizer) > m->tokens)
@@ -236,7 +236,7 @@ static bool check_ids(att_tape *t, const att_static_model *m, const int32_t *ids
     return true;
 }
 
-/* The rows of tokens -> [count, dim] */
+/* Looks up the rows of tokens that "mapping" states -> [count, dim]. */
 static att_var *mapped_rows(att_tape *t, const att_static_model *m, const int32_t *ids, int64_t count)
 {
     int32_t *row = att_alloc(m->model.ctx, (size_t)count + 1, sizeof *row);

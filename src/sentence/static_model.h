@@ -20,9 +20,9 @@ typedef struct att_static_model {
     att_param *weight;      /* [tokens, 1]: a factor of each token's row, which does not learn; NULL: 1 */
 } att_static_model;
 
-/* Is a folder with this config.json, or without (root NULL), one of model2vec? */
+/* Returns whether a folder with this config.json, or without one (root NULL), is one of model2vec. */
 bool att_static_is_model2vec(const att_settings *config);
-/* Reads config.json of a folder -> is it one of model2vec? */
+/* Reads config.json of a folder, and sets *model2vec: whether it is one of model2vec. */
 att_status att_static_find(att_ctx *ctx, const char *folder, bool *model2vec);
 
 /* Opens FOLDER/model.safetensors and FOLDER/tokenizer.json, of model2vec also config.json: see att_model_open_inside.
@@ -32,7 +32,7 @@ att_status att_static_find(att_ctx *ctx, const char *folder, bool *model2vec);
 att_status att_static_open(const att_model *outer, const char *folder, const att_model_extension *extension,
                            att_tokenizer **tokenizer, att_static_model **out);
 
-/* The tokens of texts [n] with lengths bytes [n] or NULL (zero-terminated), without special tokens -> out [n], as
+/* Tokenizes texts [n] with lengths bytes [n] or NULL (zero-terminated), without special tokens -> out [n], as
  * att_tokenize_batch fills it. A text that is too long is truncated: by StaticEmbedding to the tokens that "truncation"
  * of tokenizer.json states; by model2vec to "max_length" times the median of the lengths of all tokens in characters,
  * then to "max_length" tokens. Of model2vec, unknown tokens are removed at last. (static_tokens.c) */
@@ -41,8 +41,8 @@ att_status att_static_tokenize(const att_static_model *m, int64_t n, const char 
 /* Sets m->max_characters from m->max_tokens and the tokenizer, as model2vec does. (static_tokens.c) */
 att_status att_static_limit_characters(att_static_model *m);
 
-/* The vectors of tokens ids [count], each in [0, m->tokens) -> [count, dim]. Their means by att_pool are those of
- * texts; a text without tokens has 0. */
+/* Looks up the vectors of tokens ids [count], each in [0, m->tokens) -> [count, dim]. Their means by att_pool are those
+ * of texts; a text without tokens has 0. */
 att_var *att_static_apply(att_tape *t, const att_static_model *m, const int32_t *ids, int64_t count);
 
 /* Writes FOLDER/model.safetensors in the format that the model was read in. dtype 0: f32. */

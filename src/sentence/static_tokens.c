@@ -1,4 +1,4 @@
-/* The tokens of texts for static embeddings: truncation in characters and tokens, and unknown tokens. */
+/* Tokenizes texts for static embeddings: truncates characters and tokens, and removes unknown tokens. */
 #include "attend_util.h"
 #include "sentence/static_model.h"
 #include "text/trie.h"
@@ -8,7 +8,7 @@
 
 /* ---- characters */
 
-/* Bytes of the first `max` characters of text [bytes] */
+/* Returns the bytes of the first `max` characters of text [bytes]. */
 static size_t first_characters(const char *text, size_t bytes, int64_t max)
 {
     size_t at = 0;
@@ -37,7 +37,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of the lengths of all tokens, rounded down */
+/* Computes the median of the lengths of all tokens in characters, rounded down. */
 static att_status median_length(const att_static_model *m, int64_t *median)
 {
     const int64_t size = att_tokenizer_size(m->tokenizer);
@@ -80,7 +80,7 @@ static void remove_unknown(att_tokens *tokens, int32_t unknown)
     tokens->count = n;
 }
 
-/* Lengths of texts [n] without what is beyond max_characters -> shorter [n]. truncated [n]: whether there is any */
+/* Computes the lengths of texts [n] in bytes, without what is beyond max_characters -> shorter [n]. */
 static void truncate(const att_static_model *m, int64_t n, const char *const *texts, const size_t *bytes,
                      size_t *shorter)
 {

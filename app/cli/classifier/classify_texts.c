@@ -47,7 +47,7 @@ static int work_open(work *w)
 
 /* ---- What is printed ---------------------------------------------------------- */
 
-/* A text, or both of a pair: second NULL: one */
+/* A text, or a pair; second NULL: it is a text */
 typedef struct item {
     const char *first, *second;
     size_t bytes, second_bytes;
@@ -100,7 +100,7 @@ static int print(work *w, const item *t, const float *probability)
 
 /* ---- The work ------------------------------------------------------------------ */
 
-/* Texts [n] of a block, n at most BLOCK; second or NULL: of pairs */
+/* Classifies texts [n] of a block, n at most BLOCK, or pairs. second or NULL: texts. */
 static int classify(work *w, int64_t n, const char *const *first, const size_t *bytes, const char *const *second,
                     const size_t *second_bytes)
 {
@@ -156,7 +156,7 @@ static int run_given_pairs(work *w)
     return code;
 }
 
-/* A block of a table, whose texts alternate */
+/* Classifies a block of pairs of a table, in which first and second texts alternate. */
 static int classify_pairs(work *w, const cli_pairs *p)
 {
     const char *text[2][BLOCK];

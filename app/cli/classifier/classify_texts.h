@@ -1,4 +1,4 @@
-/* attend classify with a text classifier */
+/* attend classify, if the model is a text classifier. */
 #ifndef CLI_CLASSIFIER_CLASSIFY_TEXTS_H
 #define CLI_CLASSIFIER_CLASSIFY_TEXTS_H
 

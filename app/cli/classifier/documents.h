@@ -1,4 +1,4 @@
-/* Documents of a file, all at once: its lines, or of JSON Lines their texts. */
+/* Reads all documents of a file: its lines or, of JSON Lines, their texts. */
 #ifndef CLI_CLASSIFIER_DOCUMENTS_H
 #define CLI_CLASSIFIER_DOCUMENTS_H
 

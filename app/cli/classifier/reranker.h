@@ -12,7 +12,8 @@ typedef struct cli_reranker {
     int64_t pairs, truncated; /* so far */
 } cli_reranker;
 
-/* name NULL: the only text classifier. weights: an att_weight_type. *r stays where it is until it is closed. */
+/* Opens a model. name NULL: the only text classifier. weights: an att_weight_type. *r must not move until it is closed.
+ */
 int cli_reranker_open(cli_reranker *r, const char *name, int weights, int64_t threads);
 void cli_reranker_close(cli_reranker *r);
 /* Ranks documents [n] by their scores with a query -> out [top], top at most n. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Losses, in the order of --loss, and the rows that they are of */
+/* The losses in the order of --loss, and the rows that each needs */
 enum { MNR, BCE, CE, MSE, BY_FILE = -1 };
 static const int rows_of[] = {
     [MNR] = CLI_LOSS_MNR, [BCE] = CLI_LOSS_COSINE, [CE] = CLI_LOSS_SOFTMAX, [MSE] = CLI_LOSS_COSINE};
@@ -78,7 +78,7 @@ static const cli_option options[] = {
 
 /* ---- validation */
 
-/* Probabilities or scores of all pairs -> t->scores */
+/* Computes the scores of all pairs of --valid -> t->scores. */
 static int score_all(const rerank_training *t)
 {
     const att_text_classifier *m = att_training_text_classifier(t->common.training);
@@ -151,7 +151,7 @@ static void report(const void *training, const att_training_info *i)
                 (long long)i->truncated, (long long)i->examples);
 }
 
-/* Options that are for another loss, and what a batch needs. */
+/* Refuses options for another loss, and a batch without negatives. */
 static int check_rows(const rerank_training *t)
 {
     const bool ranking = t->loss == ATT_TEXT_CLASSIFIER_LOSS_MULTIPLE_NEGATIVES_RANKING;
@@ -197,7 +197,7 @@ static int read_valid(rerank_training *t)
     return code;
 }
 
-/* The checksum of the texts, scores and labels of --valid */
+/* Returns the checksum of the texts, scores and labels of --valid. */
 static int64_t checksum(const rerank_training *t)
 {
     const cli_rows *r = &t->labeled;
@@ -233,7 +233,7 @@ static int read_pairs(void *training)
     return code;
 }
 
-/* Arrays of both texts of all pairs of --valid */
+/* Makes arrays of both texts of all pairs of --valid. */
 static int allocate_validation(rerank_training *t)
 {
     const size_t n = (size_t)t->validated + 1;
@@ -275,7 +275,7 @@ static int find_labels(rerank_training *t)
     return CLI_DONE;
 }
 
-/* *name: of a text classifier, or of a sentence model; NULL: the only text classifier */
+/* Finds the model of --model, a text classifier or a sentence model. Without --model it is the only text classifier. */
 static int find_model(rerank_training *t)
 {
     const bool sentence = cli_model_is(ATT_SUBJECT_SENTENCE, model_name);
