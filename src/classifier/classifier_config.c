@@ -35,11 +35,13 @@ static const char *class_of(const att_settings *config)
     return class ? class : "";
 }
 
-static bool has_modules(att_ctx *ctx, const char *folder)
+static bool has_file(att_ctx *ctx, const char *folder, const char *name)
 {
     char path[ATT_MAX_PATH];
-    return !att_join_path(ctx, folder, "modules.json", path) && att_is_file(path);
+    return !att_join_path(ctx, folder, name, path) && att_is_file(path);
 }
+
+static bool has_modules(att_ctx *ctx, const char *folder) { return has_file(ctx, folder, "modules.json"); }
 
 att_status att_is_text_classifier(att_ctx *ctx, const char *folder, const att_settings *config, bool *is)
 {
@@ -248,6 +250,12 @@ static att_status check_modules(att_ctx *ctx, const char *folder)
 att_status att_text_classifier_config_read(att_ctx *ctx, const char *folder, att_text_classifier_config *out)
 {
     att_text_classifier_config c = {.modules = has_modules(ctx, folder)};
+    *out = c;
+    if (c.modules && !has_file(ctx, folder, "config.json"))
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                        "%s: there is no config.json of an encoder beside modules.json: its embeddings are static, or "
+                        "its encoder is in a subfolder",
+                        folder);
     att_status s = c.modules ? find_cross_encoder(ctx, folder, &c.modules) : ATT_OK;
     if (!s && c.modules)
         s = check_modules(ctx, folder);

@@ -63,6 +63,8 @@ static void static_embeddings_have_no_type_and_no_attention(void **state)
     assert_int_equal(count(tool_out, "\ntype"), 0);
     assert_refused("$A attention -m $S 'a cat'", 1, "has no attention: an embedding is the mean of vectors of tokens");
     assert_refused("echo a >docs; $A rerank -m $S -c docs b", 1, "is a sentence model, which has no classifier");
+    assert_refused("printf 'a b\tc\nd\te f\n' >pairs.tsv; $A train rerank -m $S --pairs pairs.tsv -o out", 1,
+                   "there is no config.json of an encoder beside modules.json");
 }
 
 int main(void)
