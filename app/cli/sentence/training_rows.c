@@ -203,6 +203,8 @@ static int read_labels(cli_rows *r)
         else
             code = cli_skip(&r->skipped, "%s: line %lld: the %s column, the label, is empty", r->path,
                             (long long)r->line[i], r->value == 1 ? "second" : "third");
+    if (!code && r->n == 0)
+        code = cli_fail("%s: no row has a label", r->path);
     if (!code)
         code = cli_labels_number(r->data, r->begin + r->value, r->fields, r->n, r->label, &r->word, &r->classes);
     if (!code && r->classes < 2)
@@ -258,8 +260,8 @@ static int select_rows(cli_rows *r)
         r->n++;
     }
     return r->n ? CLI_DONE
-                : cli_fail("%s: none of %lld pairs can be used: %lld have an empty text", r->path, (long long)all,
-                           (long long)r->empty);
+                : cli_fail("%s: none of %lld pairs can be used: %lld have an empty text, %lld no score", r->path,
+                           (long long)all, (long long)r->empty, (long long)(all - r->empty));
 }
 
 /* ---- everything */
