@@ -23,7 +23,7 @@ static att_status tokenize(const att_backbone *b, int64_t n, const char *const *
     return att_static_tokenize(static_of(b), n, texts, bytes, out);
 }
 
-/* Looks up the vectors of tokens. There is no dropout. */
+/* Reads the vectors of tokens. There is no dropout. */
 static att_var *tokens(att_tape *t, const att_backbone *b, const att_texts *x)
 {
     return att_static_apply(t, static_of(b), x->ids, x->offsets[x->n]);

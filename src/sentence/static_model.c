@@ -236,7 +236,7 @@ static bool check_ids(att_tape *t, const att_static_model *m, const int32_t *ids
     return true;
 }
 
-/* Looks up the rows of tokens that "mapping" states -> [count, dim]. */
+/* Reads the rows of tokens that "mapping" states -> [count, dim]. */
 static att_var *mapped_rows(att_tape *t, const att_static_model *m, const int32_t *ids, int64_t count)
 {
     int32_t *row = att_alloc(m->model.ctx, (size_t)count + 1, sizeof *row);

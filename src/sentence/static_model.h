@@ -41,7 +41,7 @@ att_status att_static_tokenize(const att_static_model *m, int64_t n, const char 
 /* Sets m->max_characters from m->max_tokens and the tokenizer, as model2vec does. (static_tokens.c) */
 att_status att_static_limit_characters(att_static_model *m);
 
-/* Looks up the vectors of tokens ids [count], each in [0, m->tokens) -> [count, dim]. Their means by att_pool are those
+/* Reads the vectors of tokens ids [count], each in [0, m->tokens) -> [count, dim]. Their means by att_pool are those
  * of texts; a text without tokens has 0. */
 att_var *att_static_apply(att_tape *t, const att_static_model *m, const int32_t *ids, int64_t count);
 
