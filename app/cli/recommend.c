@@ -1,8 +1,6 @@
 /* attend recommend: the items that come next after a history. */
-#include "cli/base/grow.h"
 #include "cli/base/lines.h"
-#include "cli/base/npy.h"
-#include "cli/base/json.h"
+#include "cli/base/output.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
@@ -10,22 +8,28 @@
 #include "cli/model/checkpoints.h"
 #include "cli/recommend/history_attention.h"
 #include "cli/recommend/interactions.h"
+#include "cli/recommend/item_categories.h"
+#include "cli/recommend/item_list.h"
 #include "cli/recommend/item_texts.h"
+#include "cli/recommend/lists.h"
 #include "cli/recommend/recommender.h"
 #include "cli/recommend/training_data_check.h"
+#include "cli/recommend/untrained.h"
+#include "cli/recommend/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* histories at once */
+enum { BLOCK = 256, ITEMS = 4096 }; /* histories, and items for --all-items, at once */
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static cli_texts users, histories, similar;
-static const char *model_name, *allow_path, *deny_path, *texts_path, *text_column, *attention_path, *vectors_path,
-    *output_path;
-static int64_t k = 10, threads;
-static int dtype;
-static bool all_users, exclude_seen, json;
+static const char *model_name, *allow_path, *deny_path, *new_path, *texts_path, *text_column, *id_column,
+    *categories_path, *category_column, *attention_path, *vectors_path, *output_path;
+static int64_t k = 10, max_per_category, threads;
+static int dtype, vector_format = -1;
+static double diversity, new_share;
+static bool all_users, all_items, exclude_seen, json;
 
 static const cli_option options[] = {
     CLI_RECOMMENDER_MODEL_OPTION(&model_name, "; default: the only one there"),
@@ -39,16 +43,40 @@ static const cli_option options[] = {
     CLI_INTERACTIONS_OPTIONS(data),
     {"similar", 's', "ITEM", .texts = &similar,
      .help = "print the items nearest to this one, by the cosine of their vectors; may be given repeatedly"},
+    {"all-items", 0, NULL, .flag = &all_items,
+     .help = "print the items nearest to each item, as --similar does, a line each"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = INT32_MAX, .help = "number of items to print for each history"},
     {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "do not recommend items of the history"},
-    {"allow", 0, "FILE", .text = &allow_path, .help = "recommend only items of this file, which has an id a line"},
+    {"allow", 0, "FILE", .text = &allow_path,
+     .help = "recommend only items of this file, which has an id a line, such as those in stock, or new ones for a "
+             "list of their own"},
     {"deny", 0, "FILE", .text = &deny_path, .help = "recommend no item of this file"},
+    {"new-share", 0, "SHARE", .number = &new_share, .max = 1, .quiet = true,
+     .help =
+         "give at least this share of each list to new items (cold start), and of its beginnings: they have few or no "
+         "actions, so that their scores are rarely among the highest"},
+    {"new", 0, "FILE", .text = &new_path,
+     .help = "the new items, an id a line; default: all without an action in training"},
+    {"max-per-category", 0, "N", .integer = &max_per_category, .min = 1, .max = INT32_MAX, .quiet = true,
+     .help = "at most N items of a category in a list"},
+    {"categories", 0, "FILE", .text = &categories_path,
+     .help = "categories of items: lines of id and category with a tab between them, or CSV; default: a column of "
+             "--item-texts"},
+    {"category-column", 0, "NAME", .text = &category_column,
+     .help = "their column; default: category, product type, type or genre, or the second of two"},
+    {"diversity", 0, "L", .number = &diversity, .max = 1, .quiet = true,
+     .help = "diversify lists by maximal marginal relevance: from 0, only the score counts, to 1, only how little the "
+             "item is like those above it, by the cosine of their vectors"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "they are printed beside the ids"),
     CLI_TEXT_COLUMN_OPTION(&text_column),
+    CLI_ID_COLUMN_OPTION(&id_column),
     {"attention", 'a', "FILE", .text = &attention_path, .writes = true,
      .help = "draw how the items of the first history are weighted, to this file: " PICTURE_FORMATS},
     {"vectors", 0, "FILE", .text = &vectors_path, .writes = true,
-     .help = "write the vectors of all items, in the order of the model's items.json, as a NumPy file"},
+     .help = "write vectors: of all items, in the order of the model's items.json; or with --history, --user or "
+             "--all-users, of these, whose products with those of items are the scores"},
+    {"vector-format", 0, CLI_VECTOR_FORMATS, .choice = &vector_format,
+     .help = "format of --vectors, as of attend embed; default: npy"},
     CLI_OUTPUT(&output_path),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
@@ -63,20 +91,16 @@ static int complete(bool *given)
     return CLI_DONE;
 }
 
-/* Ids of a file as numbers. */
-typedef struct id_list {
-    int32_t *items; /* [n] */
-    int64_t n;
-    size_t room;
-} id_list;
-
 typedef struct work {
     cli_recommender m;
     cli_interactions log; /* open for users */
-    cli_item_texts texts;
-    id_list allow, deny;
+    cli_item_texts texts, categories;
+    cli_item_list allow, deny, new_items;
+    int32_t *category; /* [items], or NULL */
     att_recommend_options options;
     cli_output out;
+    cli_lists lists;          /* how they are printed */
+    cli_item_vectors vectors; /* instead of lists, if vectors_path is set */
     cli_progress progress;
     /* A block of histories: */
     cli_histories h;
@@ -88,161 +112,14 @@ typedef struct work {
     bool drawn;
 } work;
 
-/* ---- Lists of ids --------------------------------------------------------------- */
-
-static int add_listed(id_list *l, const cli_recommender *m, const char *id, cli_unknown *unknown)
-{
-    const int64_t item = att_recommender_find_item(m->model, id);
-    if (item < 0) {
-        cli_unknown_add(unknown, id, strlen(id));
-        cli_unknown_end_line(unknown);
-        return CLI_DONE;
-    }
-    if (!cli_reserve(&l->room, (size_t)l->n + 1, &(cli_array){&l->items, sizeof *l->items}, 1))
-        return cli_fail_memory();
-    l->items[l->n++] = (int32_t)item;
-    return CLI_DONE;
-}
-
-/* Checks that the line is text. source: its file, for messages. */
-static int check_line(const char *source, int64_t number, const char *line, size_t bytes)
-{
-    if (strlen(line) == bytes && att_utf8_valid(line, bytes))
-        return CLI_DONE;
-    return cli_fail("%s: line %lld: %s", source, (long long)number,
-                    strlen(line) < bytes ? "has a zero byte" : "is not UTF-8 text");
-}
-
-/* path NULL: an empty list. Empty lines are not ids. */
-static int read_list(id_list *l, const cli_recommender *m, const char *option, const char *path)
-{
-    char *paths[] = {(char *)path}, list[CLI_UNKNOWN_LIST];
-    cli_reader r = {.in = {.fd = -1}};
-    cli_unknown unknown = {.ids = true};
-    bool there = path != NULL;
-    int code = path ? cli_lines_open(&r.in, 1, paths) : CLI_DONE;
-    while (!code && there) {
-        code = cli_reader_next(&r, &there);
-        if (!code && there)
-            code = check_line(path, r.lines, r.in.text[r.at], r.in.bytes[r.at]);
-        if (!code && there && r.in.bytes[r.at] > 0)
-            code = add_listed(l, m, r.in.text[r.at], &unknown);
-    }
-    cli_lines_close(&r.in);
-    cli_unknown_list(&unknown, list);
-    if (!code && path && l->n == 0)
-        return cli_fail("--%s %s: has no item that the model knows%s%s", option, path, *list ? ": " : "", list);
-    if (!code && unknown.lines > 0)
-        cli_note("--%s %s: %lld of %lld items are not known to the model: %s", option, path, (long long)unknown.lines,
-                 (long long)(unknown.lines + l->n), list);
-    return code;
-}
-
-/* ---- Printing ------------------------------------------------------------------- */
-
-/* Writes a field. Control characters, such as tabs and line ends, become spaces. */
-static void put_field(FILE *f, const char *text)
-{
-    while (*text) {
-        const uint32_t code = utf8_next(&text);
-        utf8_put(f, code < 0x20 || (code >= 0x7F && code < 0xA0) ? ' ' : code);
-    }
-}
-
 static const char *plural(int64_t n, const char *one, const char *more) { return n == 1 ? one : more; }
 
 static const char *text_of(const work *w, const char *id) { return cli_item_texts_find(&w->texts, id); }
 
-static void print_json(const work *w, const char *key, const char *name, const att_recommendation *r, int64_t row)
-{
-    cli_json j = cli_json_begin(w->out.file);
-    cli_json_string(&j, key, name);
-    if (!similar.n) {
-        cli_json_bool(&j, "by_popularity", r->by_popular[row]);
-        cli_json_value(&j, "unknown", w->missing[row], 0);
-    }
-    cli_json_array(&j, "items");
-    for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
-        const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
-        cli_json_object(&j, NULL);
-        cli_json_string(&j, "item", id);
-        cli_json_float(&j, "score", r->scores[i]);
-        if (text)
-            cli_json_string(&j, "text", text);
-        cli_json_end(&j);
-    }
-    cli_json_close(&j);
-}
-
-/* Returns the number of digits of scores after the point. Scores by popularity are counts. */
-static int digits(const att_recommendation *r, int64_t row) { return r->by_popular && r->by_popular[row] ? 0 : 4; }
-
-/* Prints a line, which can be cut at its tabs: the name, then id and score of each item. */
-static void print_line(const work *w, const char *name, const att_recommendation *r, int64_t row)
-{
-    put_field(w->out.file, name);
-    for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
-        putc('\t', w->out.file);
-        put_field(w->out.file, w->m.items[r->items[i]]);
-        fprintf(w->out.file, "\t%.*f", digits(r, row), (double)r->scores[i]);
-    }
-    putc('\n', w->out.file);
-}
-
-/* Prints a block for people: a line for each item. */
-static void print_block(const work *w, const char *name, const att_recommendation *r, int64_t row)
-{
-    FILE *f = w->out.file;
-    put_field(f, name);
-    fputs(r->by_popular && r->by_popular[row] ? " (by popularity)\n" : "\n", f);
-    for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
-        const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
-        fprintf(f, "%10.*f  ", digits(r, row), (double)r->scores[i]);
-        put_field(f, id);
-        if (text) {
-            fputs("  ", f);
-            put_field(f, text);
-        }
-        putc('\n', f);
-    }
-}
-
-static void print_row(const work *w, const char *name, const att_recommendation *r, int64_t row)
-{
-    if (json)
-        print_json(w, similar.n ? "similar_to" : data.path ? "user" : "history", name, r, row);
-    else
-        (all_users ? print_line : print_block)(w, name, r, row);
-}
-
 /* ---- Histories ------------------------------------------------------------------ */
 
-/* Draws the attention of history `row` of the block. A label is the text of an item, or its id if it has none. */
-static int draw(const work *w, int64_t row, const att_recommendation *r)
-{
-    const int32_t *items = w->h.items + w->h.offsets[row];
-    const int64_t n = w->h.offsets[row + 1] - w->h.offsets[row], best = r->items[row * r->k];
-    char title[512];
-    if (n == 0)
-        return cli_fail("--attention: \"%.64s\" has no item that the model knows, so there is nothing to draw",
-                        w->name[row]);
-    const char **labels = malloc((size_t)n * sizeof *labels);
-    if (!labels)
-        return cli_fail_memory();
-    for (int64_t i = 0; i < n; i++) {
-        const char *id = w->m.items[items[i]], *text = text_of(w, id);
-        labels[i] = text ? text : id;
-    }
-    const char *id = best < 0 ? "" : w->m.items[best], *text = text_of(w, id);
-    snprintf(title, sizeof title, "%.*s → %.*s", utf8_prefix(w->name[row], 120), w->name[row],
-             utf8_prefix(text ? text : id, 200), text ? text : id);
-    const int code = history_attention_draw(&w->m, attention_path, title, items, n, labels);
-    free(labels);
-    return code;
-}
-
-/* Prints the lists of the block, which is then empty. */
-static int recommend(work *w)
+/* Prints the lists of the block. */
+static int print_block(work *w)
 {
     att_recommendation r;
     int code = cli_status(w->m.base.ctx, att_recommend(w->m.model, w->h.n, w->h.items, w->h.offsets, &w->options, &r));
@@ -251,20 +128,30 @@ static int recommend(work *w)
     cli_progress_clear();
     if (attention_path && !w->drawn && w->h.n > 0) {
         w->drawn = true;
-        code = draw(w, 0, &r);
+        code = history_attention_draw(&w->m, &w->texts, attention_path, w->name[0], r.items[0], w->h.items,
+                                      w->h.offsets[1]);
     }
     for (int64_t i = 0; i < w->h.n; i++) {
         if (!code)
-            print_row(w, w->name[i], &r, i);
+            cli_lists_print(&w->lists, w->name[i], w->missing[i], &r, i);
         w->popular += r.by_popular[i];
+    }
+    att_recommendation_free(w->m.base.ctx, &r);
+    return code ? code : cli_output_flush(&w->out);
+}
+
+/* Prints the lists of the block, or writes the vectors of its histories. The block is then empty. */
+static int recommend(work *w)
+{
+    const int code = vectors_path ? cli_item_vectors_add_histories(&w->vectors, &w->h, w->name) : print_block(w);
+    for (int64_t i = 0; i < w->h.n; i++) {
         json_decref(w->missing[i]);
         w->missing[i] = NULL;
     }
-    att_recommendation_free(w->m.base.ctx, &r);
     w->done += w->h.n;
     cli_progress_show(&w->progress, w->done, "histories", w->total ? (double)w->done / (double)w->total : 0);
     cli_histories_clear(&w->h);
-    return code ? code : cli_output_flush(&w->out);
+    return code;
 }
 
 /* Begins the unknown ids of the next history of the block. */
@@ -343,7 +230,7 @@ static int of_lines(work *w)
         if (code || in.count == 0)
             break;
         for (int64_t i = 0; !code && i < in.count; i++) {
-            code = check_line("standard input", ++number, in.text[i], in.bytes[i]);
+            code = cli_check_line("standard input", ++number, in.text[i], in.bytes[i]);
             if (!code)
                 code = add(w, in.text[i]);
         }
@@ -352,23 +239,6 @@ static int of_lines(work *w)
     }
     cli_lines_close(&in);
     return code;
-}
-
-/* Reports it if an item had no action in training and no content is added to its vector, which is then that of a text
- * at the start of training, or of random numbers. Its actions are its score after no history. */
-static void note_untrained(const work *w, int32_t item)
-{
-    static const int64_t none[] = {0, 0};
-    const att_recommend_options *one = ATT_OPTIONS(att_recommend_options, .k = 1, .allow = &item, .n_allow = 1);
-    att_recommender_info info = {.size = sizeof info};
-    att_recommendation r;
-    if (att_recommender_describe(w->m.model, &info) || info.content_width > 0 ||
-        att_recommend(w->m.model, 1, &item, none, one, &r)) /* it fails if the model has no counts */
-        return;
-    if (r.by_popular[0] && r.scores[0] == 0)
-        cli_note("%s had no action in training: unless it had a text, its vector and neighbors are random",
-                 att_recommender_item(w->m.model, item));
-    att_recommendation_free(w->m.base.ctx, &r);
 }
 
 static int of_similar(work *w)
@@ -381,83 +251,144 @@ static int of_similar(work *w)
             return cli_fail("--similar: %s has no item \"%s\"", w->m.base.name, similar.text[i]);
         code = cli_status(w->m.base.ctx, att_recommender_similar(w->m.model, item, &w->options, &r));
         if (!code)
-            print_row(w, similar.text[i], &r, 0);
+            cli_lists_print(&w->lists, similar.text[i], NULL, &r, 0);
         if (!code)
-            note_untrained(w, (int32_t)item);
+            cli_untrained_note(&w->m, (int32_t)item);
         if (!code)
             att_recommendation_free(w->m.base.ctx, &r);
     }
     return code;
 }
 
-/* Reports how many rows of vectors [rows, columns] are zeros: those of items without text and action. */
-static void note_without(const float *vectors, int64_t rows, int64_t columns)
+/* Prints the lists of items [first, end), and counts those without a vector. */
+static int of_items(work *w, int32_t *items, int64_t first, int64_t end, int64_t *without)
 {
-    int64_t n = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        bool any = false;
-        for (int64_t k = 0; !any && k < columns; k++)
-            any = vectors[i * columns + k] < 0 || vectors[i * columns + k] > 0;
-        n += !any;
+    att_recommendation r;
+    for (int64_t i = first; i < end; i++)
+        items[i - first] = (int32_t)i;
+    const int code =
+        cli_status(w->m.base.ctx, att_recommender_similar_items(w->m.model, end - first, items, &w->options, &r));
+    if (code)
+        return code;
+    cli_progress_clear();
+    for (int64_t i = first; i < end; i++) {
+        cli_lists_print(&w->lists, w->m.items[i], NULL, &r, i - first);
+        *without += r.items[(i - first) * r.k] < 0;
     }
-    if (n > 0)
-        cli_note("%s: %lld of %lld items %s no vector, having had neither a text nor an action in training: zeros",
-                 vectors_path, (long long)n, (long long)rows, n == 1 ? "has" : "have");
+    att_recommendation_free(w->m.base.ctx, &r);
+    return cli_output_flush(&w->out);
 }
 
-static int write_vectors(const work *w)
+static int of_all_items(work *w)
 {
-    const int64_t rows = w->m.info.items, columns = w->m.info.hidden;
-    cli_output out;
-    float *vectors = malloc((size_t)rows * (size_t)columns * sizeof *vectors);
-    int code = vectors ? cli_status(w->m.base.ctx, att_recommender_vectors(w->m.model, vectors)) : cli_fail_memory();
-    if (!code)
-        code = cli_output_open(&out, vectors_path);
-    if (!code) {
-        cli_npy_header(out.file, CLI_NPY_FLOAT32, rows, columns);
-        if (fwrite(vectors, sizeof *vectors, (size_t)(rows * columns), out.file) < (size_t)(rows * columns))
-            code = cli_fail_errno(vectors_path);
-        code = cli_output_close(&out, code);
+    const int64_t all = w->m.info.items;
+    int64_t without = 0;
+    int32_t *items = malloc(ITEMS * sizeof *items);
+    int code = items ? CLI_DONE : cli_fail_memory();
+    for (int64_t i = 0; !code && i < all; i += ITEMS) {
+        const int64_t end = i + ITEMS < all ? i + ITEMS : all;
+        code = of_items(w, items, i, end, &without);
+        cli_progress_show(&w->progress, end, "items", (double)end / (double)all);
     }
-    if (!code)
-        note_without(vectors, rows, columns);
-    free(vectors);
+    free(items);
+    if (!code && without > 0)
+        cli_note("%lld of %lld items have no similar one, most often because they have no vector: neither a text nor "
+                 "an action in training",
+                 (long long)without, (long long)all);
     return code;
+}
+
+/* Reports how many rows of vectors are zeros. */
+static void report_vectors(const work *w)
+{
+    const long long n = w->vectors.without, rows = w->vectors.rows;
+    if (n > 0 && w->done == 0)
+        cli_note("%s: %lld of %lld items %s no vector, having had neither a text nor an action in training: zeros",
+                 vectors_path, n, rows, plural(n, "has", "have"));
+    else if (n > 0)
+        cli_note("%s: %lld of %lld histories %s no item that the model knows: zeros", vectors_path, n, rows,
+                 plural(n, "has", "have"));
 }
 
 /* ---- The work ------------------------------------------------------------------- */
 
-static int check_options(void)
+/* An option, and whether it is set. */
+typedef struct asked {
+    const char *name;
+    bool set;
+} asked;
+
+/* Returns the first of n options that is set, or NULL. */
+static const char *first_of(const asked *options_of, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (options_of[i].set)
+            return options_of[i].name;
+    return NULL;
+}
+
+/* Checks options that need another one. */
+static int check_needs(void)
 {
     const struct {
-        const char *name;
-        bool set;
-    } asked[] = {{"history", histories.n > 0},
-                 {"user", users.n > 0},
-                 {"all-users", all_users},
-                 {"similar", similar.n > 0},
-                 {"vectors", vectors_path != NULL}};
-    const char *first = NULL;
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-        if (asked[i].set && first)
-            return cli_misuse("--%s does not go with --%s", asked[i].name, first);
-        first = asked[i].set ? asked[i].name : first;
-    }
-    const bool of_user = users.n > 0 || all_users, of_history = !similar.n && !vectors_path;
+        const char *name, *value, *needs;
+        bool has;
+    } all[] = {{"text-column", text_column, "--item-texts FILE", texts_path != NULL},
+               {"id-column", id_column, "--item-texts FILE or --categories FILE", texts_path || categories_path},
+               {"categories", categories_path, "--max-per-category N", max_per_category > 0},
+               {"category-column", category_column, "--max-per-category N", max_per_category > 0},
+               {"new", new_path, "--new-share SHARE", new_share > 0}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].value && !all[i].has)
+            return cli_misuse("--%s %s needs %s", all[i].name, all[i].value, all[i].needs);
+    if (max_per_category > 0 && !categories_path && !texts_path)
+        return cli_misuse("--max-per-category %lld needs --categories FILE, or --item-texts FILE with a column of "
+                          "categories",
+                          (long long)max_per_category);
+    if (vector_format >= 0 && !vectors_path)
+        return cli_misuse("--vector-format %s needs --vectors FILE", cli_vector_format(vector_format));
+    return CLI_DONE;
+}
+
+/* Checks options that do not go with --vectors, or with lists of similar items. */
+static int check_others(const char *first, bool of_history)
+{
+    const asked without_history[] = {{"exclude-seen", exclude_seen}, {"attention", attention_path != NULL}},
+                of_lists[] = {{"exclude-seen", exclude_seen},     {"attention", attention_path != NULL},
+                              {"allow", allow_path != NULL},      {"deny", deny_path != NULL},
+                              {"new-share", new_share > 0},       {"max-per-category", max_per_category > 0},
+                              {"diversity", diversity > 0},       {"json", json},
+                              {"item-texts", texts_path != NULL}, {"output", output_path != NULL}};
+    const char *other = vectors_path ? first_of(of_lists, sizeof of_lists / sizeof *of_lists)
+                        : of_history ? NULL
+                                     : first_of(without_history, 2);
+    if (!other)
+        return CLI_DONE;
+    return vectors_path ? cli_misuse("--%s does not go with --vectors %s, which has no lists", other, vectors_path)
+                        : cli_misuse("--%s does not go with --%s, where there is no history", other, first);
+}
+
+static int check_options(void)
+{
+    const asked all[] = {{"history", histories.n > 0},
+                         {"user", users.n > 0},
+                         {"all-users", all_users},
+                         {"similar", similar.n > 0},
+                         {"all-items", all_items}};
+    const size_t n = sizeof all / sizeof *all;
+    const char *first = first_of(all, n);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].set && all[i].name != first)
+            return cli_misuse("--%s does not go with --%s", all[i].name, first);
+    const bool of_user = users.n > 0 || all_users, of_item = similar.n > 0 || all_items;
     if (of_user && !data.path)
         return cli_misuse("--%s needs --data FILE, the log of the user's actions", first);
     if (!of_user && data.path)
         return cli_misuse("--data %s needs --user USER or --all-users", data.path);
-    if (!of_history && (exclude_seen || attention_path))
-        return cli_misuse("--%s does not go with --%s, where there is no history",
-                          exclude_seen ? "exclude-seen" : "attention", first);
-    if (text_column && !texts_path)
-        return cli_misuse("--text-column %s needs --item-texts FILE", text_column);
-    if (vectors_path && json)
-        return cli_misuse("--json does not go with --vectors, which writes a NumPy file");
-    if (vectors_path && output_path)
-        return cli_misuse("--output does not go with --vectors, which names the file");
-    return CLI_DONE;
+    if (of_item && vectors_path)
+        return cli_misuse("--vectors does not go with --%s", first);
+    const int code = check_needs();
+    return code ? code : check_others(first, !of_item);
 }
 
 /* Returns whether an unknown id has spaces, so that it may be several ids. */
@@ -484,14 +415,54 @@ static void report(const work *w)
         cli_note("%s shows the first of %lld histories", attention_path, (long long)w->done);
 }
 
+/* Prints what is asked for, or with --vectors writes the vectors of the histories. */
+static int answer_each(work *w)
+{
+    cli_progress_begin(&w->progress);
+    const int code = all_items              ? of_all_items(w)
+                     : similar.n            ? of_similar(w)
+                     : users.n || all_users ? of_users(w)
+                     : histories.n          ? of_histories(w)
+                                            : of_lines(w);
+    cli_progress_end(&w->progress);
+    return code;
+}
+
+static int write_vectors(work *w)
+{
+    const bool of_user = users.n > 0 || all_users, of_history = of_user || histories.n > 0;
+    int code =
+        cli_item_vectors_open(&w->vectors, &w->m, vectors_path, vector_format < 0 ? CLI_VECTORS_NPY : vector_format,
+                              of_user      ? "users"
+                              : of_history ? "histories"
+                                           : "items",
+                              of_user      ? "user_id"
+                              : of_history ? "history"
+                                           : "item_id");
+    if (!code)
+        code = of_history ? answer_each(w) : cli_item_vectors_add_items(&w->vectors);
+    code = cli_item_vectors_close(&w->vectors, code);
+    if (!code)
+        report_vectors(w);
+    return code;
+}
+
 static int answer(work *w)
 {
+    const bool of_item = similar.n > 0 || all_items;
     int code = cli_output_open(&w->out, output_path);
     if (code)
         return code;
-    cli_progress_begin(&w->progress);
-    code = similar.n ? of_similar(w) : users.n || all_users ? of_users(w) : histories.n ? of_histories(w) : of_lines(w);
-    cli_progress_end(&w->progress);
+    w->lists = (cli_lists){.m = &w->m,
+                           .texts = &w->texts,
+                           .file = w->out.file,
+                           .json = json,
+                           .lines = all_users || all_items,
+                           .of_items = of_item,
+                           .key = of_item     ? "similar_to"
+                                  : data.path ? "user"
+                                              : "history"};
+    code = answer_each(w);
     return cli_output_close(&w->out, code);
 }
 
@@ -520,15 +491,31 @@ static int open_log(work *w)
     return code;
 }
 
+/* Reads the categories, which are a column of the titles' file if they have none of their own. */
+static int read_categories(work *w)
+{
+    const char *path = categories_path ? categories_path : texts_path;
+    if (!max_per_category)
+        return CLI_DONE;
+    const int code = cli_item_categories_read(&w->categories, path, id_column, category_column, data.skip_bad_lines);
+    return code ? code : cli_item_categories_number(&w->categories, &w->m, path, &w->category);
+}
+
 static int prepare(work *w)
 {
-    int code = read_list(&w->allow, &w->m, "allow", allow_path);
+    int code = cli_item_list_read(&w->allow, &w->m, "allow", allow_path);
     if (!code)
-        code = read_list(&w->deny, &w->m, "deny", deny_path);
+        code = cli_item_list_read(&w->deny, &w->m, "deny", deny_path);
     if (!code)
-        code = cli_item_texts_read(&w->texts, texts_path, text_column, data.skip_bad_lines);
+        code = cli_item_list_read(&w->new_items, &w->m, "new", new_path);
+    if (!code)
+        code = cli_item_texts_read(&w->texts, texts_path, id_column, text_column, data.skip_bad_lines);
     if (!code && w->texts.n > 0)
         code = check_texts(w);
+    if (!code)
+        code = read_categories(w);
+    if (!code)
+        code = new_share > 0 && !new_path ? cli_untrained_check(&w->m) : CLI_DONE;
     if (!code && data.path)
         code = open_log(w);
     w->options = (att_recommend_options){.size = sizeof w->options,
@@ -537,7 +524,13 @@ static int prepare(work *w)
                                          .allow = w->allow.items,
                                          .n_allow = w->allow.n,
                                          .deny = w->deny.items,
-                                         .n_deny = w->deny.n};
+                                         .n_deny = w->deny.n,
+                                         .category = w->category,
+                                         .max_per_category = max_per_category,
+                                         .diversity = diversity,
+                                         .new_share = new_share,
+                                         .new_items = w->new_items.items,
+                                         .n_new_items = w->new_items.n};
     return code;
 }
 
@@ -564,7 +557,10 @@ static int run(int n, char **arguments)
     cli_histories_free(&w->h);
     free(w->allow.items);
     free(w->deny.items);
+    free(w->new_items.items);
+    free(w->category);
     cli_item_texts_free(&w->texts);
+    cli_item_texts_free(&w->categories);
     cli_interactions_close(&w->log);
     cli_model_close(&w->m.base);
     free(w);
@@ -579,15 +575,24 @@ const cli_command cli_recommend = {
                "only its items; those that the model does not know are left out, and reported at the end. Where "
                "none is left, the most popular items are recommended, which is reported, too. The list of a history is "
                "the same whatever else is asked for.\n\n"
-               "--all-users prints a line for each user of --data, separated by tabs: user, then id and score of each "
-               "item. For an index of vectors: the products of --vectors with the vector of a history, which "
-               "att_recommender_embed of the library makes, are the scores.\n\n"
+               "--all-users prints a line for each user of --data, separated by tabs: user, then id, score and with "
+               "--item-texts title of each item; --all-items such a line for each item. For an index of vectors: the "
+               "products of --vectors of items with those of users or histories are the scores.\n\n"
+               "New items get into lists in three ways: a model trained with --item-texts --content add knows them by "
+               "their texts; --new-share gives them a share of each list; --allow makes a list of them alone. "
+               "--max-per-category and --diversity keep a list from having only items of one kind: with --diversity L "
+               "the next item has the highest (1 - L) r - L c, its score as a share of the range of the scores of the "
+               "first 10 k items, minus its largest cosine with an item above it (Carbonell, Goldstein 1998).\n\n"
                "--attention draws how the last state weights the items of the history: the mean of all heads, each "
                "layer, each head. Attention is not proof of a reason (Jain, Wallace 2019).",
     .examples = "attend recommend -m shop --history \"B000142FVW,B0009RF9DW\"\n"
                 "attend recommend -m shop --data log.csv --user A1YJEY40YUW4SE --exclude-seen --attention why.svg\n"
                 "attend recommend -m shop --data log.csv --all-users -k 20 -o lists.tsv\n"
-                "attend recommend -m shop --similar B0009RF9DW",
+                "attend recommend -m shop --data log.csv --all-users --new-share 0.1 --max-per-category 3 --item-texts "
+                "products.csv -o lists.tsv\n"
+                "attend recommend -m shop --similar B0009RF9DW\n"
+                "attend recommend -m shop --all-items -k 20 -o similar.tsv\n"
+                "attend recommend -m shop --data log.csv --all-users --vectors users.sql --vector-format pgvector",
     .options = options,
     .see = "train recommend|evaluate recommend",
     .complete = complete,

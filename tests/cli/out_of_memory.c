@@ -168,12 +168,20 @@ static void captions_are_written_or_not(void **state)
 static void items_are_recommended_or_not(void **state)
 {
     (void)state;
+    char kinds[512] = "";
+    for (int i = 0; i < SHOP_ITEMS; i++)
+        snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s\tkind %d\n", shop_ids[i], i % 3);
+    folder_write(&tool_model, "kinds", kinds);
     assert_int_equal(tool("printf 'apple\\tA red apple\\nfig\\tFresh figs\\n' >titles; printf 'pear\\nfig\\n' >some"),
                      0);
     check_all("$A recommend -m $R -t 1 --json --item-texts titles --history fig,pear");
     check_all("$A recommend -m $R -t 1 -d log.tsv --user ann --allow some --attention o >/dev/null");
     check_all("$A recommend -m $R -t 1 --similar fig");
+    check_all("$A recommend -m $R -t 1 --all-items -k 2 -o o");
+    check_all("$A recommend -m $R -t 1 --history fig,pear --diversity 0.5 --new-share 0.5 --max-per-category 1 "
+              "--categories kinds");
     check_all("$A recommend -m $R -t 1 --vectors o");
+    check_all("$A recommend -m $R -t 1 -d log.tsv --user ann --vectors o --vector-format tsv");
     check_all("$A evaluate recommend -m $R -t 1 -d log.tsv --json");
     check_all("$A info -m $R -t 1");
 }

@@ -273,14 +273,14 @@ static int draw_panel(FILE *f, const chart *c, int i, double left, double *top, 
 
 int chart_svg(FILE *f, const chart *c)
 {
-    const double panel = c->n > 1 ? 190 : 300, left = left_of(c), wide = svg_text_width(c->title, 17);
+    const double panel = c->n > 1 ? 190 : 300, left = left_of(c);
     double top = MARGIN + 30, height = top + 26 + 12 + MARGIN + (c->note ? NOTE_ROW : 0);
     for (int i = 0; i < c->n; i++)
         height += legend(NULL, &c->panel[i], left, 0) * LEGEND_ROW + 8 + panel + (i < c->n - 1 ? 14 : 0);
     svg_begin(f, WIDTH, ceil(height), c->title);
     svg_dark(f, light, dark, N_TONES);
     svg_rect(f, 0, 0, WIDTH, ceil(height), 10, light[CARD], NULL);
-    const double size = 17 * fmin(1, (WIDTH - 2 * MARGIN) / fmax(wide, 1));
+    const double size = svg_bold_size(c->title, 17, WIDTH - 2 * MARGIN);
     svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = size, .fill = light[INK], .bold = 1}, c->title);
     int code = 0;
     for (int i = 0; !code && i < c->n; i++)

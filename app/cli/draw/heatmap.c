@@ -194,7 +194,7 @@ typedef struct layout {
     int64_t every;             /* each label (1), each second, ... */
     double rotate;             /* of column labels */
     double x, y, across, down; /* of the grid */
-    double title;              /* font size */
+    double title, titles;      /* font size; height of its lines after the first */
     double width, height;
 } layout;
 
@@ -221,6 +221,13 @@ static double longest_label(const char *const *labels, int64_t n, double font)
     return longest;
 }
 
+/* Draws the title, and returns the number of its lines. f NULL: draws nothing. */
+static int draw_title(FILE *f, const layout *l, const char *title)
+{
+    const svg_font font = {.size = l->title, .fill = color_ink, .bold = 1};
+    return svg_paragraph(f, 24, 24 + 10, l->width - 48, 1.3 * l->title, &font, title);
+}
+
 static layout arrange(const char *title, const heatmap *h)
 {
     layout l = {.cell = fmin(44, fmax(6, 600.0 / fmax(1, fmax((double)h->rows, (double)h->columns))))};
@@ -238,9 +245,10 @@ static layout arrange(const char *title, const heatmap *h)
     l.x = margin + 26 + longest_label(h->row, h->rows, l.font) + 8;
     l.y = margin + 34 + 30 + rise + 0.7 * l.font + 6;
     l.width = l.x + l.across + bar + over + margin;
-    double title_width = svg_text_width(title, 19);
-    l.width = fmax(l.width, fmin(2 * margin + title_width, 760));
-    l.title = 19 * fmin(1, (l.width - 2 * margin) / (title_width > 0 ? title_width : 1));
+    l.width = fmax(l.width, fmin(2 * margin + 1.25 * svg_text_width(title, 19), 760));
+    l.title = fmax(13, svg_bold_size(title, 19, l.width - 2 * margin));
+    l.titles = 1.3 * l.title * fmax(0, draw_title(NULL, &l, title) - 1);
+    l.y += l.titles;
     l.height = l.y + fmax(l.down, 120) + margin;
     return l;
 }
@@ -256,7 +264,7 @@ static void draw_labels(FILE *f, const layout *l, const heatmap *h)
     for (int64_t j = 0; j < h->columns; j += l->every)
         svg_text(f, l->x + ((double)j + 0.5) * l->cell, l->y - 6 - 0.3 * l->font, &column,
                  svg_label(h->column, j, text));
-    svg_text(f, l->x + l->across / 2, 24 + 34 + 14, &axis, h->column_name);
+    svg_text(f, l->x + l->across / 2, 24 + 34 + 14 + l->titles, &axis, h->column_name);
     axis.rotate = -90;
     svg_text(f, 24 + 6, l->y + l->down / 2, &axis, h->row_name);
 }
@@ -301,7 +309,7 @@ int heatmap_svg(FILE *f, const char *title, const heatmap *h)
     const chart_axis scale = heatmap_scale(h->weights, h->rows * h->columns);
     svg_begin(f, ceil(l.width), ceil(l.height), title);
     svg_rect(f, 0, 0, ceil(l.width), ceil(l.height), 10, color_card, NULL);
-    svg_text(f, 24, 24 + 10, &(svg_font){.size = l.title, .fill = color_ink, .bold = 1}, title);
+    draw_title(f, &l, title);
     draw_labels(f, &l, h);
     for (int64_t i = 0; i < h->rows; i++)
         for (int64_t j = 0; j < h->columns; j++)

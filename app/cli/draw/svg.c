@@ -3,6 +3,7 @@
 #include "cli/base/utf8.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FONTS "'Noto Sans','Noto Sans CJK JP','Hiragino Sans','Yu Gothic UI','Segoe UI','DejaVu Sans',sans-serif"
 
@@ -197,4 +198,48 @@ double svg_text_width(const char *text, double size)
         ems += columns == 2 ? 1.0 : 0.56 * columns;
     }
     return ems * size;
+}
+
+/* Bold letters are wider, of DejaVu Sans by a quarter. */
+static double width_of(const char *text, const svg_font *font)
+{
+    return svg_text_width(text, font->bold ? 1.25 * font->size : font->size);
+}
+
+double svg_bold_size(const char *text, double size, double width)
+{
+    const double wide = width_of(text, &(svg_font){.size = size, .bold = 1});
+    return wide > width ? size * width / wide : size;
+}
+
+/* Returns the bytes of the first line of a text. */
+static int line_bytes(const char *text, double width, const svg_font *font)
+{
+    double used = 0;
+    int best = 0;
+    for (const char *at = text; *at;) {
+        const char *begin = at;
+        const uint32_t code = utf8_next(&at);
+        char one[8];
+        snprintf(one, sizeof one, "%.*s", (int)(at - begin), begin);
+        used += width_of(one, font);
+        if (used > width && code != ' ')
+            return best ? best : begin > text ? (int)(begin - text) : (int)(at - text);
+        if (code == ' ' || code == ',' || code == ';')
+            best = (int)(at - text);
+    }
+    return (int)strlen(text);
+}
+
+int svg_paragraph(FILE *f, double x, double y, double width, double pitch, const svg_font *font, const char *text)
+{
+    char line[1024];
+    int lines = 0;
+    for (int bytes; *text; text += bytes, lines++) {
+        bytes = line_bytes(text, width, font);
+        snprintf(line, sizeof line, "%.*s", bytes, text);
+        if (f)
+            svg_text(f, x, y + lines * pitch, font, line);
+    }
+    return lines;
 }

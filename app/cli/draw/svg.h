@@ -39,6 +39,11 @@ void svg_again(FILE *f, const char *name, double x, double y);
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
 /* Returns the approximate width of a text, for layout. */
 double svg_text_width(const char *text, double size);
+/* Returns the size, at most `size`, at which a bold text surely has at most this width. */
+double svg_bold_size(const char *text, double size, double width);
+/* Draws lines of at most this width, `pitch` apart, the first at y. Lines break after spaces, commas and semicolons; a
+ * word that is longer is broken. f NULL: draws nothing. Returns the number of lines. */
+int svg_paragraph(FILE *f, double x, double y, double width, double pitch, const svg_font *font, const char *text);
 /* Escapes text for elements and attributes; invalid UTF-8 and characters not allowed in XML become U+FFFD. */
 void svg_escape(FILE *f, const char *text);
 

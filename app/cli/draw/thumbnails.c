@@ -86,7 +86,7 @@ int thumbnails_svg(FILE *f, const char *title, const thumbnails *t)
     const svg_font name = {.size = 12, .fill = color_pale}, head = {.size = 12, .fill = color_pale, .anchor = 'm'};
     const double bottom = TOP + (double)t->rows * (l.height + GAP);
     const double width = fmax(MARGIN + l.label + (double)t->columns * (l.width + GAP) + MARGIN, 480);
-    const double size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(svg_text_width(title, 19), 1));
+    const double size = svg_bold_size(title, 19, width - 2 * MARGIN);
     svg_begin(f, ceil(width), ceil(bottom + 36), title);
     svg_rect(f, 0, 0, ceil(width), ceil(bottom + 36), 10, color_card, NULL);
     svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = size, .fill = color_ink, .bold = 1}, title);

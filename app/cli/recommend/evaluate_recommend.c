@@ -15,7 +15,7 @@
 #include <string.h>
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
-static const char *model_name, *texts_path, *text_column, *text_model;
+static const char *model_name, *texts_path, *text_column, *id_column, *text_model;
 static int part = 1, candidates = ATT_CANDIDATES_ALL, dtype;
 static const char *cutoffs_text = "10";
 static int64_t negatives, draws, seed = 1, neighbors = 100, threads;
@@ -48,6 +48,7 @@ static const cli_option options[] = {
      .help = "weight of an item of the history in this baseline, relative to the item after it; 1: all the same"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
     CLI_TEXT_COLUMN_OPTION(&text_column),
+    CLI_ID_COLUMN_OPTION(&id_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
@@ -523,7 +524,7 @@ static int read_data(evaluation *e)
 {
     int code = read_training(e);
     if (!code)
-        code = cli_item_texts_read(&e->texts, texts_path, text_column, data.skip_bad_lines);
+        code = cli_item_texts_read(&e->texts, texts_path, id_column, text_column, data.skip_bad_lines);
     if (!code)
         code = cli_interactions_open(e->ctx, &e->log, &data, e->m.items, e->m.info.items);
     if (!code)

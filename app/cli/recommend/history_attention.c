@@ -1,4 +1,5 @@
 #include "history_attention.h"
+#include "cli/base/utf8.h"
 #include "cli/draw/heatmap.h"
 #include "cli/draw/picture.h"
 
@@ -92,15 +93,38 @@ static int draw(const map *w, const char *path, const char *title, const char *c
     return picture_close(&file, CLI_DONE);
 }
 
-int history_attention_draw(const cli_recommender *m, const char *path, const char *title, const int32_t *items,
-                           int64_t n, const char *const *labels)
+static int draw_history(map *w, const char *path, const char *title, const int32_t *items, int64_t n,
+                        const char *const *labels)
 {
+    int code = open_map(w, items, n);
+    code = code ? code : add_columns(w);
+    code = code ? code : draw(w, path, title, labels + n - w->n);
+    att_trace_free(w->trace);
+    free(w->row);
+    free(w->weights);
+    return code;
+}
+
+static const char *label_of(const cli_recommender *m, const cli_item_texts *texts, int32_t item)
+{
+    const char *text = cli_item_texts_find(texts, m->items[item]);
+    return text ? text : m->items[item];
+}
+
+int history_attention_draw(const cli_recommender *m, const cli_item_texts *texts, const char *path, const char *name,
+                           int32_t best, const int32_t *items, int64_t n)
+{
+    char title[512];
     map w = {.m = m};
-    int code = open_map(&w, items, n);
-    code = code ? code : add_columns(&w);
-    code = code ? code : draw(&w, path, title, labels + n - w.n);
-    att_trace_free(w.trace);
-    free(w.row);
-    free(w.weights);
+    if (n == 0)
+        return cli_fail("--attention: \"%.64s\" has no item that the model knows, so there is nothing to draw", name);
+    const char **labels = malloc((size_t)n * sizeof *labels), *to = best < 0 ? "" : label_of(m, texts, best);
+    if (!labels)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < n; i++)
+        labels[i] = label_of(m, texts, items[i]);
+    snprintf(title, sizeof title, "%.*s → %.*s", utf8_prefix(name, 120), name, utf8_prefix(to, 200), to);
+    const int code = draw_history(&w, path, title, items, n, labels);
+    free(labels);
     return code;
 }

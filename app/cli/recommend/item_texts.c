@@ -10,13 +10,38 @@
 
 /* ---- Reading ---------------------------------------------------------------- */
 
+/* What the texts are. */
+typedef struct kind {
+    const char *one, *many;   /* "text", "texts" */
+    const char *option;       /* names the column */
+    const char *const *names; /* [up to NULL]: usual names of the column, the best first */
+    bool by_name;             /* of more than two columns it is only one with such a name */
+} kind;
+
+static const char *const text_names[] = {"title", "name", "text", NULL};
+static const char *const category_names[] = {"category",
+                                             "categories",
+                                             "product category",
+                                             "product_category",
+                                             "product type",
+                                             "product_type",
+                                             "type",
+                                             "genre",
+                                             "genres",
+                                             "class",
+                                             NULL};
+static const kind texts = {"text", "texts", "text-column", text_names, false},
+                  categories = {"category", "categories", "category-column", category_names, true};
+
 typedef struct reading {
     cli_records in;
     size_t *begin; /* [2 n]: of ids and texts in in.data */
     int64_t *line; /* [n] */
     size_t room;
-    int64_t n, column; /* number of texts; the column of the text */
-    const char *name;  /* name of that column; NULL: not given */
+    int64_t n;
+    int64_t id, column;         /* columns of the id and the text */
+    const char *id_name, *name; /* names of these columns; NULL: not given */
+    const kind *of;
 } reading;
 
 /* Returns whether it is one of the names, which end with NULL, in letters of either case. In RecBole's files a name has
@@ -31,31 +56,51 @@ static bool is_name(const char *field, const char *const *names)
     return found;
 }
 
-static const char *const text_names[] = {"title", "name", "text", NULL};
-
-static bool is_header(const cli_records *in)
+static bool is_header(const reading *r)
 {
+    const cli_records *in = &r->in;
     static const char *const names[] = {"item_id",    "item", "itemid",    "movieid",    "asin", "id", "product_id",
                                         "product id", "sku",  "productid", "article_id", "isbn", NULL};
-    return is_name(in->data + in->begin[0], names) || (in->fields > 1 && is_name(in->data + in->begin[1], text_names));
+    return is_name(in->data + in->begin[0], names) ||
+           (in->fields > 1 && is_name(in->data + in->begin[1], r->of->names));
 }
 
-/* Chooses the column with the texts. The current record is a header. */
-static int choose_column(reading *r, const char *path)
+/* Returns the column with the first of these names that there is, other than that of the ids; -1: none. */
+static int64_t find_column(const reading *r, const char *const *names, int64_t except)
 {
-    const char *const given[] = {r->name, NULL};
+    for (; *names; names++)
+        for (int64_t i = 0; i < r->in.fields; i++)
+            if (i != except && is_name(r->in.data + r->in.begin[i], (const char *const[]){*names, NULL}))
+                return i;
+    return -1;
+}
+
+/* Finds a column that was named. */
+static int find_named(const reading *r, const char *path, const char *option, const char *name, int64_t *column)
+{
+    *column = find_column(r, (const char *const[]){name, NULL}, -1);
+    return *column >= 0 ? CLI_DONE
+                        : cli_fail("%s: line %lld: has no column \"%.64s\" (--%s); its first is \"%.64s\"", path,
+                                   (long long)r->in.line, name, option, r->in.data + r->in.begin[0]);
+}
+
+/* Chooses the columns with the ids and the texts. The current record is a header. */
+static int choose_columns(reading *r, const char *path)
+{
     const cli_records *in = &r->in;
-    for (const char *const *name = r->name ? given : text_names; *name && r->column == 0; name++)
-        for (int64_t i = 1; i < in->fields && r->column == 0; i++)
-            if (is_name(in->data + in->begin[i], (const char *const[]){*name, NULL}))
-                r->column = i;
-    if (r->column == 0 && r->name)
-        return cli_fail("%s: line %lld: has no column \"%.64s\" after the first, \"%.64s\"", path, (long long)in->line,
-                        r->name, in->data + in->begin[0]);
-    if (r->column == 0)
-        r->column = 1;
-    if (in->fields > 2 && !r->name)
-        cli_note("%s: the texts are the column \"%.64s\"", path, in->data + in->begin[r->column]);
+    int code = r->id_name ? find_named(r, path, "id-column", r->id_name, &r->id) : CLI_DONE;
+    if (!code && r->name)
+        return find_named(r, path, r->of->option, r->name, &r->column);
+    if (code)
+        return code;
+    r->column = find_column(r, r->of->names, r->id);
+    if (r->column < 0 && r->of->by_name && in->fields > 2)
+        return cli_fail("%s: line %lld: has no column \"%s\"; --%s NAME states which has the %s", path,
+                        (long long)in->line, r->of->names[0], r->of->option, r->of->many);
+    if (r->column < 0)
+        r->column = r->id == 1 ? 0 : 1;
+    if (in->fields > 2 && r->column < in->fields)
+        cli_note("%s: the %s are the column \"%.64s\"", path, r->of->many, in->data + in->begin[r->column]);
     return CLI_DONE;
 }
 
@@ -63,24 +108,24 @@ static int choose_column(reading *r, const char *path)
 static int add_record(reading *r)
 {
     cli_records *in = &r->in;
-    const char *id = in->data + in->begin[0];
     const cli_array arrays[] = {{&r->begin, 2 * sizeof *r->begin}, {&r->line, sizeof *r->line}};
-    const int64_t column = r->column ? r->column : 1;
-    if (in->fields <= column)
-        return cli_records_refuse(in, "has no text after the item's id, \"%.64s\"; expected a %s between them%s", id,
-                                  in->between, strcmp(in->between, "tab") ? "" : ", or CSV with the ending .csv");
-    const char *text = in->data + in->begin[column];
-    if (!in->bytes[0])
+    const int64_t last = r->id > r->column ? r->id : r->column;
+    if (in->fields <= last)
+        return cli_records_refuse(in, "has no %s after the item's id, \"%.64s\"; expected a %s between them%s",
+                                  r->of->one, in->data + in->begin[0], in->between,
+                                  strcmp(in->between, "tab") ? "" : ", or CSV with the ending .csv");
+    const char *id = in->data + in->begin[r->id], *text = in->data + in->begin[r->column];
+    if (!in->bytes[r->id])
         return cli_records_refuse(in, "the item's id is empty");
-    if (strlen(id) != in->bytes[0] || strlen(text) != in->bytes[column])
+    if (strlen(id) != in->bytes[r->id] || strlen(text) != in->bytes[r->column])
         return cli_records_refuse(in, "has a zero byte");
     if (!cli_reserve(&r->room, (size_t)r->n + 1, arrays, 2))
         return cli_fail_memory();
-    r->begin[2 * r->n] = in->begin[0];
-    r->begin[2 * r->n + 1] = in->begin[column];
+    r->begin[2 * r->n] = in->begin[r->id];
+    r->begin[2 * r->n + 1] = in->begin[r->column];
     r->line[r->n++] = in->line;
-    if (in->fields > column + 1)
-        in->used = in->begin[column + 1];
+    if (in->fields > last + 1)
+        in->used = in->begin[last + 1];
     return CLI_DONE;
 }
 
@@ -92,16 +137,16 @@ static int read_records(reading *r, const char *path, int64_t skip)
         code = cli_records_next(&r->in);
         if (code || r->in.fields == 0)
             break;
-        if (first && (r->name || is_header(&r->in))) {
+        if (first && (r->name || r->id_name || is_header(r))) {
             r->in.used = r->in.begin[0];
-            code = choose_column(r, path);
+            code = choose_columns(r, path);
         } else
             code = add_record(r);
     }
     cli_records_skipped(&r->in, &skipped);
     if (!code)
         cli_skipped_report(skipped.n, skipped.first);
-    return !code && r->n == 0 ? cli_fail("%s: has no texts", path) : code;
+    return !code && r->n == 0 ? cli_fail("%s: has no %s", path, r->of->many) : code;
 }
 
 static int by_id(const void *a, const void *b, void *t)
@@ -122,32 +167,42 @@ static int sort(cli_item_texts *t, const reading *r, const char *path)
     qsort_r(t->sorted, (size_t)t->n, sizeof *t->sorted, by_id, t);
     for (int64_t i = 1; i < t->n; i++)
         if (!strcmp(t->id[t->sorted[i - 1]], t->id[t->sorted[i]]))
-            return cli_fail("%s: line %lld: item \"%.64s\" has a text already, in line %lld", path,
-                            (long long)r->line[t->sorted[i]], t->id[t->sorted[i]],
+            return cli_fail("%s: line %lld: item \"%.64s\" has a %s already, in line %lld", path,
+                            (long long)r->line[t->sorted[i]], t->id[t->sorted[i]], r->of->one,
                             (long long)r->line[t->sorted[i - 1]]);
     return CLI_DONE;
 }
 
-int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column, int64_t skip)
+static int read_all(cli_item_texts *t, const char *path, reading *r, int64_t skip)
 {
     *t = (cli_item_texts){0};
     if (!path)
         return CLI_DONE;
-    reading r = {.name = column};
-    int code = read_records(&r, path, skip);
-    t->n = code ? 0 : r.n;
+    int code = read_records(r, path, skip);
+    t->n = code ? 0 : r->n;
     if (!code) {
-        t->data = r.in.data;
-        r.in.data = NULL;
+        t->data = r->in.data;
+        r->in.data = NULL;
         t->id = malloc((size_t)t->n * sizeof *t->id);
         t->text = malloc((size_t)t->n * sizeof *t->text);
         t->sorted = malloc((size_t)t->n * sizeof *t->sorted);
-        code = t->id && t->text && t->sorted ? sort(t, &r, path) : cli_fail_memory();
+        code = t->id && t->text && t->sorted ? sort(t, r, path) : cli_fail_memory();
     }
-    cli_records_close(&r.in);
-    free(r.begin);
-    free(r.line);
+    cli_records_close(&r->in);
+    free(r->begin);
+    free(r->line);
     return code;
+}
+
+int cli_item_texts_read(cli_item_texts *t, const char *path, const char *id_column, const char *column, int64_t skip)
+{
+    return read_all(t, path, &(reading){.column = 1, .id_name = id_column, .name = column, .of = &texts}, skip);
+}
+
+int cli_item_categories_read(cli_item_texts *t, const char *path, const char *id_column, const char *column,
+                             int64_t skip)
+{
+    return read_all(t, path, &(reading){.column = 1, .id_name = id_column, .name = column, .of = &categories}, skip);
 }
 
 void cli_item_texts_free(cli_item_texts *t)

@@ -22,10 +22,15 @@ typedef struct cli_item_texts {
 /* Reads lines of id and text, separated by a tab, or CSV (see cli_records); further fields are not read. A first line
  * that names the first column (item_id, item_id:token, item, itemId, movieId, asin, sku, id ...) or whose second is
  * title, name or text is a header, in letters of either case; its column title, name or text, else the second has the
- * texts, which is reported where there are more than two. column: the name of that column, in a file whose first line
- * then is a header; or NULL. path NULL: no texts. skip: malformed lines that may be left out, which is reported. Errors
- * name the line: no text, no id, one that an earlier line had, not UTF-8. */
-int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column, int64_t skip);
+ * texts, which is reported where there are more than two. id_column, column: the names of the columns of ids and texts,
+ * in a file whose first line then is a header; or NULL: the first, and as stated above. path NULL: no texts. skip:
+ * malformed lines that may be left out, which is reported. Errors name the line: no text, no id, one that an earlier
+ * line had, not UTF-8. */
+int cli_item_texts_read(cli_item_texts *t, const char *path, const char *id_column, const char *column, int64_t skip);
+/* Reads categories as cli_item_texts_read reads texts; column NULL: category, product type, type or genre. Error: more
+ * than two columns, none with such a name. */
+int cli_item_categories_read(cli_item_texts *t, const char *path, const char *id_column, const char *column,
+                             int64_t skip);
 void cli_item_texts_free(cli_item_texts *t);
 /* Fails if there are texts, but no action of the log has an item with one; path: of the texts. */
 int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_interactions *log);
@@ -43,6 +48,9 @@ int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, 
 #define CLI_TEXT_COLUMN_OPTION(to)                                                           \
     {"text-column", 0, "NAME", .text = (to),                                                 \
      .help = "column of --item-texts with the texts; default: title, name or text, else the second"}
+#define CLI_ID_COLUMN_OPTION(to)                                                             \
+    {"id-column", 0, "NAME", .text = (to),                                                   \
+     .help = "column of --item-texts with the ids of items; default: the first"}
 #define CLI_TEXT_MODEL_OPTION(to)                                                            \
     {"text-model", 0, "MODEL", .text = (to),                                                 \
      .help = "sentence model that embeds --item-texts; default: the only one in the models folder"}

@@ -28,7 +28,7 @@ typedef struct recommend_training {
 } recommend_training;
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
-static const char *model_name, *texts_path, *text_column, *text_model;
+static const char *model_name, *texts_path, *text_column, *id_column, *text_model;
 static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, candidates = ATT_CANDIDATES_ALL;
 static int64_t hidden, layers, heads, intermediate, max_positions, negatives;
 static double calibration = 0.75, mask_share, last_mask_share, dropout = 0.2;
@@ -61,6 +61,7 @@ static const cli_option options[] = {
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
              "in no action can be recommended then, too"},
     CLI_TEXT_COLUMN_OPTION(&text_column),
+    CLI_ID_COLUMN_OPTION(&id_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
     {"content", 0, "start|add", .choice = &content,
      .help =
@@ -228,7 +229,7 @@ static int read_actions(void *training)
 {
     recommend_training *t = training;
     cli_training *c = &t->common;
-    int code = cli_item_texts_read(&t->texts, texts_path, text_column, data.skip_bad_lines);
+    int code = cli_item_texts_read(&t->texts, texts_path, id_column, text_column, data.skip_bad_lines);
     if (!code)
         code = open_base(t);
     if (!code)

@@ -196,9 +196,9 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
     name_rest(a, rest, sizeof rest);
     snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)a->seen.image->width,
              (long long)a->seen.image->height);
-    const double wide = svg_text_width(title, 19), width = fmax(right->left + right->width + BAR, 480);
+    const double width = fmax(right->left + right->width + BAR, 480);
     const double bottom = left->top + left->height, height = bottom + 50,
-                 size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(wide, 1));
+                 size = svg_bold_size(title, 19, width - 2 * MARGIN);
     const svg_font small = {.size = 12, .fill = color_pale};
     svg_begin(f, ceil(width), ceil(height), title);
     svg_rect(f, 0, 0, ceil(width), ceil(height), 10, color_card, NULL);

@@ -94,7 +94,7 @@ static void people_read_a_block_with_texts(void **state)
     assert_int_equal(tool("$A recommend -m $R -k 12 --item-texts t.csv --text-column price --history pear"), 0);
     assert_has(tool_out, "  apple  3\n");
     assert_refused("$A recommend -m $R --item-texts t.csv --text-column cost --history pear", 1,
-                   "t.csv: line 1: has no column \"cost\" after the first, \"item_id\"");
+                   "t.csv: line 1: has no column \"cost\" (--text-column); its first is \"item_id\"");
     assert_refused("$A recommend -m $R --text-column cost --history pear", 2, "--text-column cost needs --item-texts");
     assert_refused("printf 'x\\ty\\n' >no.tsv; $A recommend -m $R --item-texts no.tsv --history pear", 1,
                    "has a text there; the first id is \"x\", and that of the model \"apple\"");
