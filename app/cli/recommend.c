@@ -1,7 +1,6 @@
 /* attend recommend: the items that come next after a history. */
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
-#include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/picture.h"
@@ -28,7 +27,7 @@ static const char *model_name, *allow_path, *deny_path, *new_path, *texts_path, 
     *categories_path, *category_column, *attention_path, *vectors_path, *output_path;
 static int64_t k = 10, max_per_category, threads;
 static int dtype, vector_format = -1;
-static double diversity, new_share;
+static double diversity, new_share = -1;
 static bool all_users, all_items, exclude_seen, json;
 
 static const cli_option options[] = {
@@ -337,7 +336,7 @@ static int check_needs(void)
                {"id-column", id_column, "--item-texts FILE or --categories FILE", texts_path || categories_path},
                {"categories", categories_path, "--max-per-category N", max_per_category > 0},
                {"category-column", category_column, "--max-per-category N", max_per_category > 0},
-               {"new", new_path, "--new-share SHARE", new_share > 0}};
+               {"new", new_path, "--new-share SHARE", new_share >= 0}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].value && !all[i].has)
             return cli_misuse("--%s %s needs %s", all[i].name, all[i].value, all[i].needs);
@@ -528,7 +527,7 @@ static int prepare(work *w)
                                          .category = w->category,
                                          .max_per_category = max_per_category,
                                          .diversity = diversity,
-                                         .new_share = new_share,
+                                         .new_share = new_share > 0 ? new_share : 0,
                                          .new_items = w->new_items.items,
                                          .n_new_items = w->new_items.n};
     return code;

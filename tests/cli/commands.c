@@ -254,6 +254,27 @@ static void help_and_info_come_from_the_tables(void **state)
     assert_int_equal(tool("echo a | ATTEND_MODELS=models ATTEND_MODEL=tiny ATTEND_THREADS=1 $A embed"), 0);
 }
 
+static void quiet_commands_print_errors_only(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("for i in 1 2 3 4 5 6; do for k in 1 2 3 4; do echo u$i i$(((i + k) % 5)) $k; done; done >log; "
+             "train='train recommend -d log --hidden 4 --layers 1 --epochs 2 -t 1'; $A $train -o loud 2>&1 "
+             "| grep -c NDCG; $A $train --quiet -o still 2>&1; cmp loud/model.safetensors "
+             "still/model.safetensors && $A recommend --quiet -m still --history i1,none -k 9 | wc -l"),
+        0);
+    assert_string_equal(tool_out, "3\n6\n"); /* two epochs and the best; the history and five items */
+    assert_string_equal(tool_err, "");
+    assert_refused("$A recommend --quiet -m still --similar none", 1, "--similar: still has no item \"none\"");
+    assert_refused("$A train recommend --quiet -o x", 2, "--data FILE is needed");
+    assert_refused("$A embed --quiet=1", 2, "--quiet takes no value");
+    assert_refused("$A embed --quite", 2, "did you mean \"--quiet\"?");
+    assert_int_equal(tool("$A embed --help | grep -c -e '--quiet  *print errors only'; $A help --man embed | grep -c "
+                          "'quiet'; $A help --completion fish | grep -c -e 'from embed. -l quiet'"),
+                     0);
+    assert_string_equal(tool_out, "1\n1\n2\n");
+}
+
 static void the_real_model_finds_the_meaning(void **state)
 {
     (void)state;
@@ -320,6 +341,7 @@ int main(void)
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
         cmocka_unit_test(tensors_that_are_left_out_are_said_and_listed),
         cmocka_unit_test(help_and_info_come_from_the_tables),
+        cmocka_unit_test(quiet_commands_print_errors_only),
         cmocka_unit_test(the_real_model_finds_the_meaning),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

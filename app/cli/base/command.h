@@ -122,6 +122,12 @@ void cli_option_default(const cli_option *o, char *text, size_t size);
 
 /* ---- Messages ----------------------------------------------------------- */
 
+/* --quiet, which all commands have. */
+extern const cli_option cli_quiet_option;
+/* Drops everything that is written to standard error from here on, except the messages of cli_fail, cli_misuse and
+ * those that call them. */
+int cli_only_errors(void);
+
 int cli_fail(const char *format, ...) ATT_PRINTF(1, 2);   /* "attend: ..." on standard error; CLI_FAILED */
 int cli_misuse(const char *format, ...) ATT_PRINTF(1, 2); /* the same; CLI_MISUSE */
 void cli_note(const char *format, ...) ATT_PRINTF(1, 2);  /* the same, but the command continues */

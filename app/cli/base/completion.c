@@ -106,7 +106,7 @@ static void bash_words(FILE *f, const cli_command *c, const char *path)
     fprintf(f, "    %s) words=\"", deeper);
     for (const cli_option *o = c->options; o && o->name; o++)
         fprintf(f, "--%s ", o->name);
-    fputs("--help ", f);
+    fprintf(f, "--%s --help ", cli_quiet_option.name);
     if (c->words)
         put_words(f, c->words);
     for (const cli_command *const *sub = followers(c, path); *sub; sub++)
@@ -150,27 +150,33 @@ static void fish_text(FILE *f, const char *text)
     fputc('\'', f);
 }
 
+static void fish_option(FILE *f, const cli_option *o, const char *here)
+{
+    fprintf(f, "complete -c attend -n '%s' -l %s", here, o->name);
+    if (o->letter)
+        fprintf(f, " -s %c", o->letter);
+    if (o->choice) {
+        fputs(" -x -a '", f);
+        put_words(f, o->value);
+        fputc('\'', f);
+    } else if (is_model(o)) {
+        fputs(" -r -F -k -a '(__attend_models)'", f);
+    } else if (o->value) {
+        fputs(is_file(o) ? " -r -F" : " -x", f);
+    }
+    fputs(" -d ", f);
+    fish_text(f, o->help);
+    fputc('\n', f);
+}
+
 static void fish_command(FILE *f, const cli_command *c, const char *condition)
 {
     char here[256];
     snprintf(here, sizeof here, "%s; and __fish_seen_subcommand_from %s", condition, c->name);
-    for (const cli_option *o = c->options; o && o->name; o++) {
-        fprintf(f, "complete -c attend -n '%s' -l %s", here, o->name);
-        if (o->letter)
-            fprintf(f, " -s %c", o->letter);
-        if (o->choice) {
-            fputs(" -x -a '", f);
-            put_words(f, o->value);
-            fputc('\'', f);
-        } else if (is_model(o)) {
-            fputs(" -r -F -k -a '(__attend_models)'", f);
-        } else if (o->value) {
-            fputs(is_file(o) ? " -r -F" : " -x", f);
-        }
-        fputs(" -d ", f);
-        fish_text(f, o->help);
-        fputc('\n', f);
-    }
+    for (const cli_option *o = c->options; o && o->name; o++)
+        fish_option(f, o, here);
+    if (c->options)
+        fish_option(f, &cli_quiet_option, here);
     if (c->words) {
         fprintf(f, "complete -c attend -n '%s' -a '", here);
         put_words(f, c->words);

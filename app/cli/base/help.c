@@ -182,6 +182,7 @@ void cli_print_help(FILE *f, const cli_command *c, const char *path)
         fputs("\noptions:\n", f);
         for (const cli_option *o = c->options; o->name; o++)
             print_option(f, o);
+        print_option(f, &cli_quiet_option);
     }
     if (c->examples) {
         fputs("\nexamples:\n", f);

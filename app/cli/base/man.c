@@ -171,6 +171,8 @@ static void put_command(FILE *f, const cli_command *c, const char *path)
         fputs(".SH OPTIONS\n", f);
     for (const cli_option *o = c->options; o && o->name; o++)
         put_option(f, o);
+    if (c->options)
+        put_option(f, &cli_quiet_option);
     if (c->examples)
         put_examples(f, c->examples);
     put_references(f, c, path);

@@ -3,29 +3,43 @@
 #include "utf8.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+
+static FILE *errors; /* NULL: stderr */
+
+int cli_only_errors(void)
+{
+    const int fd = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    errors = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!errors || null < 0 || setvbuf(errors, NULL, _IOLBF, BUFSIZ) || dup2(null, STDERR_FILENO) < 0)
+        return cli_fail("--quiet: %s", strerror(errno));
+    close(null);
+    return CLI_DONE;
+}
 
 /* Writes the text of a message, which is one line. Texts that it quotes cannot change its display on a terminal. */
-static void put_visible(const char *text)
+static void put_visible(FILE *f, const char *text)
 {
     const char *plain = text; /* text from here on is not written yet */
     while (*text) {
         const char *next = text;
         const bool control = utf8_is_control(utf8_next(&next));
         if (control) {
-            fprintf(stderr, "%.*s", (int)(text - plain), plain);
-            utf8_put(stderr, 0xFFFD);
+            fprintf(f, "%.*s", (int)(text - plain), plain);
+            utf8_put(f, 0xFFFD);
             plain = next;
         }
         text = next;
     }
-    fputs(plain, stderr);
+    fputs(plain, f);
 }
 
-static void print_message(const char *format, va_list list)
+static void print_message(FILE *f, const char *format, va_list list)
 {
     char *text = NULL, part[256]; /* the latter where memory is lacking */
     va_list copy;
@@ -36,9 +50,9 @@ static void print_message(const char *format, va_list list)
     }
     va_end(copy);
     fflush(stdout); /* earlier output comes first */
-    fputs("attend: ", stderr);
-    put_visible(text ? text : part);
-    fputc('\n', stderr);
+    fputs("attend: ", f);
+    put_visible(f, text ? text : part);
+    fputc('\n', f);
     free(text);
 }
 
@@ -46,7 +60,7 @@ int cli_fail(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_message(format, list);
+    print_message(errors ? errors : stderr, format, list);
     va_end(list);
     return CLI_FAILED;
 }
@@ -55,7 +69,7 @@ int cli_misuse(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_message(format, list);
+    print_message(errors ? errors : stderr, format, list);
     va_end(list);
     return CLI_MISUSE;
 }
@@ -64,7 +78,7 @@ void cli_note(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_message(format, list);
+    print_message(stderr, format, list);
     va_end(list);
 }
 

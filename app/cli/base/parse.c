@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONG_BASE = 256, HELP = LONG_BASE - 1 };
+enum { LONG_BASE = 256, HELP = LONG_BASE - 1, QUIET = LONG_BASE - 2 };
+
+static bool quiet;
+const cli_option cli_quiet_option = {"quiet", 0, NULL, .flag = &quiet,
+                                     .help = "print errors only: no notes, reports or progress, as cron needs it"};
 
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name)
 {
@@ -126,13 +130,14 @@ static int count(const cli_option *options)
     return n;
 }
 
-/* Makes the arguments of getopt_long: longs[n + 2], letters "+:hm:" of at most 2 n + 4 characters. */
+/* Makes the arguments of getopt_long: longs[n + 3], letters "+:hm:" of at most 2 n + 4 characters. */
 static void translate(const cli_option *options, int n, struct option *longs, char *letters)
 {
     *letters++ = ':'; /* distinguishes a missing value */
     *letters++ = 'h';
     longs[n] = (struct option){"help", no_argument, NULL, HELP};
-    longs[n + 1] = (struct option){0};
+    longs[n + 1] = (struct option){cli_quiet_option.name, no_argument, NULL, QUIET};
+    longs[n + 2] = (struct option){0};
     for (int i = 0; i < n; i++) {
         bool value = !options[i].flag;
         longs[i] = (struct option){options[i].name, value ? required_argument : no_argument, NULL, LONG_BASE + i};
@@ -162,21 +167,23 @@ static int refuse(const cli_option *options, int n, const char *path, const char
         return cli_misuse("-%c needs a value, %s", known, options[i].value);
     if (no_value && i >= 0)
         return cli_misuse("--%s needs a value, %s", options[i].name, options[i].value);
-    if (known >= HELP)
-        return cli_misuse("--%s takes no value", known == HELP ? "help" : options[i].name);
+    if (known >= QUIET)
+        return cli_misuse("--%s takes no value", known == HELP    ? "help"
+                                                 : known == QUIET ? cli_quiet_option.name
+                                                                  : options[i].name);
     if (known) {
         snprintf(shown, sizeof shown, "-%c", known);
         return cli_misuse("there is no option \"%s\"; \"%s --help\" lists them", shown, path);
     }
-    const char *names[CLI_MAX_OPTIONS + 1] = {"help"};
+    const char *names[CLI_MAX_OPTIONS + 2] = {"help", cli_quiet_option.name};
     for (int k = 0; k < n; k++)
-        names[k + 1] = options[k].name;
+        names[k + 2] = options[k].name;
     snprintf(shown, sizeof shown, "%.*s", (int)strcspn(given + 2, "="), given + 2);
     cli_hint hint;
     char otherwise[96];
     snprintf(otherwise, sizeof otherwise, "; \"%s --help\" lists them", path);
     return cli_misuse("there is no option \"--%s\"%s", shown,
-                      cli_did_you_mean(&hint, "--", shown, names, n + 1, otherwise));
+                      cli_did_you_mean(&hint, "--", shown, names, n + 2, otherwise));
 }
 
 /* Sets options that were not given from the environment. */
@@ -209,7 +216,7 @@ static int check_arguments(const cli_command *c, const char *path, int n, char *
 
 static int parse(const cli_command *c, const char *path, int argc, char **argv, bool *help)
 {
-    struct option longs[CLI_MAX_OPTIONS + 2];
+    struct option longs[CLI_MAX_OPTIONS + 3];
     char letters[2 * CLI_MAX_OPTIONS + 4];
     bool given[CLI_MAX_OPTIONS] = {false};
     int n = count(c->options);
@@ -225,6 +232,10 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             *help = true;
             return CLI_DONE;
         }
+        if (found == QUIET) {
+            quiet = true;
+            continue;
+        }
         int i = found >= LONG_BASE ? found - LONG_BASE : by_letter(c->options, n, found);
         char source[64]; /* as typed */
         if (found < LONG_BASE)
@@ -236,7 +247,9 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             return code;
         given[i] = true;
     }
-    int code = c->complete ? c->complete(given) : CLI_DONE;
+    int code = quiet && !c->program ? cli_only_errors() : CLI_DONE;
+    if (!code && c->complete)
+        code = c->complete(given);
     if (!code)
         code = set_from_environment(c->options, n, path, given);
     if (!code)

@@ -42,6 +42,7 @@ static const cli_option options[] = {
     CLI_INTERACTIONS_OPTIONS(data),
     CLI_HOLDOUT_OPTIONS(data),
     CLI_TRAINING_FOLDER(recommend.common.options),
+    CLI_TRAINING_REFIT(recommend.common.options),
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "begin with this trained recommender; further items of the log are added to it"},
     {"arch", 'a', "sasrec|bert4rec", .choice = &arch,
@@ -399,6 +400,17 @@ static void close_training(void *training)
     cli_item_texts_free(&t->texts);
 }
 
+/* Holds out nothing, for the second training of --refit. */
+static void use_all(void *training)
+{
+    recommend_training *t = training;
+    *t = (recommend_training){.common = t->common};
+    data.split = ATT_HOLDOUT_NONE;
+    data.min_actions = 0;
+    data.valid_share = data.test_share = 0;
+    data.valid_from = data.test_from = NULL;
+}
+
 static const char *const same_files[] = {"data", "item-texts", NULL};
 static const char *const of_model[] = {"model",  "arch",  "block",        "content",       "hidden",
                                        "layers", "heads", "intermediate", "max-positions", NULL};
@@ -418,6 +430,7 @@ static const cli_trainer trainer = {
     .check = check_options,
     .read = read_actions,
     .open = open_any,
+    .use_all = use_all,
     .report = report,
     .validate = validate,
     .close = close_training,
@@ -469,7 +482,7 @@ const cli_command cli_train_recommend = {
                "with the highest NDCG@10 on it, ranked among all items unless\n"
                "--validate-candidates states otherwise, is written; without an improvement in\n"
                "--patience validations the training ends. --split time divides the log\n"
-               "at two points in time instead, and none trains on all.\n\n"
+               "at two points in time instead, and none trains on all. --refit does both.\n\n"
                "--resume -o FOLDER --data NEW trains the model in the folder on a log that has\n"
                "grown, and may have other --item-texts: what it has learned stays, and new items\n"
                "are added. FOLDER/base keeps the model that this begins with; like the\n"

@@ -294,13 +294,14 @@ static int finish(cli_training *t, bool changed)
 static int stop(cli_training *t)
 {
     const char *command = t->kind->command, *used_by = t->used_by ? t->used_by : command;
-    const cli_shell_word folder = cli_quoted(t->options.folder);
+    const cli_shell_word folder = cli_quoted(t->options.folder),
+                         resumed = cli_quoted(t->refit_folder ? t->refit_folder : t->options.folder);
     bool none = false;
     const int code = cli_training_write(t, true, &none);
     if (code || none)
         return code ? code : CLI_INTERRUPTED;
     cli_note("stopped after step %lld; attend train %s --resume -o %s continues, attend %s -m %s uses the model so far",
-             (long long)att_training_steps(t->training), command, folder.text, used_by, folder.text);
+             (long long)att_training_steps(t->training), command, resumed.text, used_by, folder.text);
     return CLI_INTERRUPTED;
 }
 

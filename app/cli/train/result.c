@@ -41,10 +41,10 @@ static void report_improving(const cli_training *t)
     const cli_training_options *o = &t->options;
     const cli_shell_word folder = cli_quoted(o->folder);
     const char *command = t->kind->command;
-    if (t->steps > att_training_steps(t->training))
+    if (t->steps > att_training_steps(t->training) && !o->refit)
         cli_note("it was still improving: attend train %s --resume -o %s --minutes %g continues", command, folder.text,
                  2 * o->minutes);
-    else if (cli_schedule_falls(o->schedule) || (o->warmup > 0 && o->warmup < 1))
+    else if (o->refit || cli_schedule_falls(o->schedule) || (o->warmup > 0 && o->warmup < 1))
         cli_note("it was still improving: with more --epochs another training may be better");
     else
         cli_note("it was still improving: attend train %s --resume -o %s --%s %g continues", command, folder.text,

@@ -17,7 +17,7 @@
 /* Their values; a command begins with its defaults. Without another word 0 means: no limit, off. */
 typedef struct cli_training_options {
     const char *folder, *freeze;
-    bool resume, json;
+    bool resume, json, refit;
     double epochs, minutes;
     int64_t steps, patience, batch, accumulate, shards;
     double rate, warmup, beta2, decay, clip;
@@ -36,6 +36,10 @@ typedef struct cli_training_options {
      .help = "output folder: checkpoints and log, in the end the model"},                                             \
     {"resume", 0, NULL, .flag = &(o).resume,                                                                          \
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption"}
+#define CLI_TRAINING_REFIT(o)                                                                                         \
+    {"refit", 0, NULL, .flag = &(o).refit,                                                                            \
+     .help = "train twice: with validation, in FOLDER/validated, then from the start in FOLDER on all data, also "    \
+             "what was held out, for as many epochs as were best"}
 /* The options of the training itself. */
 #define CLI_TRAINING_OPTIONS(o)                                                                                       \
     {"steps", 0, "N", .integer = &(o).steps, .max = 1 << 30, .quiet = true,                                           \
@@ -124,6 +128,7 @@ typedef struct cli_trainer {
     int (*check)(void *t); /* options that need others, or contradict them; sets defaults that depend on others */
     int (*read)(void *t);  /* data; sets `batches` and `validates` */
     int (*open)(void *t, const att_training_options *o); /* the training; where this fails it leaves no files */
+    void (*use_all)(void *t); /* for --refit: makes options hold out nothing, and closed data unread; or NULL */
     void (*report)(const void *t, const att_training_info *info); /* reports the data */
     int (*validate)(void *t, cli_validation *v);
     const char *(*quantity)(const void *t); /* the loss's name at this step; or NULL: "loss" */
@@ -175,6 +180,9 @@ struct cli_training {
     double (*seconds_waiting)(const att_training *t); /* of all steps, for images; or NULL */
     att_model_path model;                             /* a path for the command */
     char note[320];                                   /* memory of options.note of the training */
+    const char *refit_folder; /* of the second training of --refit, if this is the first; or NULL */
+    att_model_path first_folder;
+    int64_t best_step; /* whose model is the best validated one, at the end */
     /* private */
     int64_t steps, validate_every, save_every; /* as options state; steps 0: no limit */
     bool stays;                                /* the folder's model is the one that it had */

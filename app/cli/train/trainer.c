@@ -1,6 +1,7 @@
 /* Runs a command of attend train: its common options, its data, its steps. */
 #include "cli/base/progress.h"
 #include "cli/base/signals.h"
+#include "refit.h"
 #include "train.h"
 
 #include <math.h>
@@ -14,8 +15,13 @@ int cli_training_complete(cli_training *t, const cli_trainer *kind, bool *given)
     for (int i = 0; kind->options[i].name; i++)
         t->file.typed[i] = given[i];
     const bool resume = t->options.resume;
-    const int code = cli_training_options_read(t, given);
+    int code = cli_refit_begin(t);
+    if (!code)
+        code = cli_training_options_read(t, given);
     t->continues = resume && !t->renewed;
+    if (!code && t->renewed && t->options.refit)
+        code = cli_misuse("--refit does not go with --resume and another log: train in another folder, or with --split "
+                          "none and --epochs N");
     return code;
 }
 
@@ -66,6 +72,9 @@ static int plan(cli_training *t, att_schedule *rates)
     if (falls && t->steps <= rates->warmup)
         return cli_misuse("%s, not more than --warmup %g: between them --schedule falls to 0", limit_of(t).text,
                           o->warmup);
+    const int code = cli_refit_check(t, falls);
+    if (code)
+        return code;
     if (o->patience && !t->validates && cli_training_typed(t, "patience"))
         return cli_misuse("--patience %lld needs %s", (long long)o->patience, t->kind->validation);
     if (!t->validates)
@@ -163,7 +172,16 @@ static int begin(cli_training *t)
     return code;
 }
 
-int cli_training_run(cli_training *t)
+/* Stores which step has the best validated model. */
+static int find_best(cli_training *t)
+{
+    att_training_info info = {.size = sizeof info};
+    const int code = cli_status(t->ctx, att_training_describe(t->training, &info));
+    t->best_step = info.best_step;
+    return code;
+}
+
+static int run(cli_training *t)
 {
     const cli_trainer *kind = t->kind;
     int code = kind->check ? kind->check(t) : CLI_DONE;
@@ -180,6 +198,8 @@ int cli_training_run(cli_training *t)
     t->score = NAN;
     if (!code)
         code = cli_training_loop(t);
+    if (!code && t->options.refit)
+        code = find_best(t);
     if (t->options.json && (!code || code == CLI_INTERRUPTED) && t->training)
         code = cli_training_print_result(t, code);
     att_training_free(t->training);
@@ -187,5 +207,15 @@ int cli_training_run(cli_training *t)
     if (kind->close)
         kind->close(t);
     att_close(t->ctx);
+    return code;
+}
+
+int cli_training_run(cli_training *t)
+{
+    int code = run(t);
+    if (!code && t->refit_folder) {
+        code = cli_refit_next(t, cli_training_epochs(t, (double)t->best_step));
+        code = code ? code : run(t);
+    }
     return code;
 }
