@@ -48,9 +48,12 @@ static void capsule_destructor(PyObject *capsule)
 
 static void fill(dlpack_tensor *out, exported *e, const array *a)
 {
-    for (int i = 0; i < a->t.rank; i++)
+    bool empty = false;
+    for (int i = 0; i < a->t.rank; i++) {
         e->shape[i] = a->t.dim[i], e->strides[i] = a->t.stride[i];
-    *out = (dlpack_tensor){.data = a->t.data,
+        empty |= a->t.dim[i] == 0;
+    }
+    *out = (dlpack_tensor){.data = empty ? NULL : a->t.data, /* as dlpack.h asks for */
                            .device = {DLPACK_CPU, 0},
                            .rank = a->t.rank,
                            .dtype = {a->type->dlpack, a->type->bits, 1},

@@ -8,6 +8,7 @@
 static volatile int interrupted;
 static struct sigaction pythons; /* Python's handler, while ours is in front of it */
 static int depth;                /* long calls of the main thread: a callback may make another */
+static pid_t owner;              /* whose main thread: a child may have been forked by another one */
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
 {
@@ -45,9 +46,12 @@ static void take_back(void)
 
 void long_call_begin(long_call *call)
 {
-    call->is_main = gettid() == getpid(); /* Python calls handlers in the main thread alone */
+    pid_t process = getpid();
+    call->is_main = gettid() == process; /* Python calls handlers in the main thread alone */
     if (!call->is_main)
         return;
+    if (owner != process)
+        owner = process, depth = 0;
     if (depth++ == 0)
         put_in_front();
     call->before = att_cancel_by(&interrupted);

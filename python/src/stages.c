@@ -157,12 +157,22 @@ static void stage_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+static PyObject *stage_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyErr_Format(PyExc_TypeError, "%s of compiled functions cannot be pickled", kinds[((own_stage *)self)->kind].name);
+    return NULL;
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", stage_reduce, METH_NOARGS, "Raises TypeError: addresses are those of this process alone."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "A score, modifier or mask of one's own."},
-    {Py_tp_new, stage_new},
-    {Py_tp_dealloc, stage_dealloc},
-    {Py_tp_traverse, stage_traverse},
-    {0, NULL},
+    {Py_tp_methods, methods},         {Py_tp_doc, "A score, modifier or mask of one's own."},
+    {Py_tp_new, stage_new},           {Py_tp_dealloc, stage_dealloc},
+    {Py_tp_traverse, stage_traverse}, {0, NULL},
 };
 
 PyType_Spec stage_spec = {"attend._attend.Stage", sizeof(own_stage), 0,

@@ -84,7 +84,10 @@ void texts_release(texts *t)
     free(t->text);
     free(t->bytes);
     Py_CLEAR(t->owner);
+    PyObject *type, *value, *trace; /* what releases may be Python code, which must not see an exception */
+    PyErr_Fetch(&type, &value, &trace);
     if (t->arrow)
         texts_arrow_release(t->arrow);
+    PyErr_Restore(type, value, trace);
     *t = (texts){.n = 0};
 }

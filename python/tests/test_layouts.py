@@ -108,6 +108,19 @@ def test_a_capsule_of_another_name():
         attend.scaled_dot_product_attention(Other(), floats(2, 3), floats(2, 3))
 
 
+def test_arrays_without_numbers():
+    empty = attend.scaled_dot_product_attention(floats(2, 3)[:0], floats(2, 3), floats(2, 3))
+    assert empty.shape == (0, 3) and memoryview(empty).nbytes == 0
+    none = Producer([1.0], (0, 3))
+    none.managed.tensor.data = None
+    assert attend.scaled_dot_product_attention(none, floats(2, 3), floats(2, 3)).shape == (0, 3)
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = empty.__dlpack__(max_version=(1, 0))
+    tensor = Versioned.from_address(get(capsule, b"dltensor_versioned")).tensor
+    assert tensor.data is None and tensor.shape[:2] == [0, 3] and tensor.strides[:2] == [3, 1]
+
+
 def test_out_by_dlpack():
     q, out = floats(1, 2, 3, 4), Producer([0.0] * 24, (1, 2, 3, 4))
     assert attend.scaled_dot_product_attention(q, q, q, out=out) is out and out.deleted == 1 and any(out.values)

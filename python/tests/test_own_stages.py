@@ -3,6 +3,7 @@ import array
 import ctypes
 import gc
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -141,7 +142,7 @@ def test_addresses(compiled):
     (TypeError, lambda c: attend.Score(c.dot, nothing=True)), (TypeError, lambda c: attention(score=attend.Mask(c.at_most))),
     (TypeError, lambda c: attention(stages=[(attend.Score(c.dot),)])), (TypeError, lambda c: attention(score=5)),
     (TypeError, lambda c: attention(stages=[attend.Mask(c.at_most)])), (TypeError, lambda c: attention(stages=[(5,)])),
-    (TypeError, lambda c: attention(stages=[()])),
+    (TypeError, lambda c: attention(stages=[()])), (TypeError, lambda c: pickle.dumps(attend.Score(c.dot))),
 ])
 def test_what_is_refused(compiled, error, call):
     with pytest.raises(error):
