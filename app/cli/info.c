@@ -289,8 +289,24 @@ static void print_prompts(const cli_sentence *m)
     }
 }
 
+/* Writes how hidden states become a vector: "mean", "cls, max". */
+static void pooling_of(const att_sentence_info *info, char *text, size_t size)
+{
+    static const char *const names[] = {[ATT_POOLING_CLS] = "cls",
+                                        [ATT_POOLING_MEAN] = "mean",
+                                        [ATT_POOLING_MAX] = "max",
+                                        [ATT_POOLING_MEAN_SQRT] = "mean_sqrt_len_tokens",
+                                        [ATT_POOLING_WEIGHTED_MEAN] = "weightedmean",
+                                        [ATT_POOLING_LAST] = "lasttoken"};
+    size_t n = 0;
+    *text = 0;
+    for (int64_t i = 0; i < info->poolings; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", names[info->pooling[i]]);
+}
+
 static void show_sentence(const cli_model *base)
 {
+    char pooling[ATT_MAX_POOLINGS * sizeof "mean_sqrt_len_tokens, "];
     static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
                                            [ATT_SIMILARITY_DOT] = "dot product",
                                            [ATT_SIMILARITY_EUCLIDEAN] = "Euclidean distance",
@@ -300,8 +316,10 @@ static void show_sentence(const cli_model *base)
                           {"layers", "layers", m->info.layers, NULL},
                           {"heads", "heads", m->info.heads, NULL},
                           {"max_tokens", "maximum of tokens", m->info.max_tokens, NULL},
-                          {"similarity", "similarity", 0, measures[m->info.similarity]}};
-    print_facts(facts, sizeof facts / sizeof *facts);
+                          {"similarity", "similarity", 0, measures[m->info.similarity]},
+                          {"pooling", "pooling", 0, pooling}};
+    pooling_of(&m->info, pooling, sizeof pooling);
+    print_facts(facts, sizeof facts / sizeof *facts - (m->info.poolings == 0));
     print_prompts(m);
 }
 

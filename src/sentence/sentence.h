@@ -21,6 +21,14 @@ struct att_sentence {
 /* Returns the tapes, which are mutable: the model is not. */
 att_tape_pool *att_sentence_tapes(const att_sentence *m);
 
+/* Texts [n] after a prompt: their addresses and lengths, and the texts themselves, in one allocation. */
+typedef struct att_prompted {
+    const char **text; /* att_free frees all */
+    size_t *bytes;
+} att_prompted;
+/* Puts a prompt before each of texts [n], whose lengths are bytes [n] or NULL. */
+att_status att_prompted_make(att_ctx *ctx, int64_t n, const char *const *texts, const size_t *bytes, const char *prompt,
+                             att_prompted *out);
 /* Tokenizes texts [n], whose lengths are bytes [n] or NULL, each after a prompt, to out [n], truncated to max_tokens.
  * After an error all are empty. */
 att_status att_sentence_tokenize(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,

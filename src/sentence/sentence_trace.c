@@ -2,8 +2,6 @@
 #include "model/trace_tokens.h"
 #include "sentence/sentence.h"
 
-#include <string.h>
-
 typedef struct traced {
     const att_sentence *m;
     const int32_t *ids;
@@ -24,23 +22,6 @@ static att_var *embed(const void *self, att_tape *t, att_var *x)
     if (of->m->backbone.kind->finish)
         x = of->m->backbone.kind->finish(t, &of->m->backbone, x);
     return att_sentence_truncate(t, of->m, att_modules_apply(t, &of->m->modules, &texts, x, NULL), of->m->dim);
-}
-
-/* Joins a prompt and a text. */
-static att_status join(att_ctx *ctx, const char *prompt, att_trace_text *text, char **joined)
-{
-    const size_t before = strlen(prompt);
-    *joined = NULL;
-    if (!text->text || before == 0)
-        return ATT_OK;
-    *joined = att_alloc(ctx, before + text->bytes + 1, 1);
-    if (!*joined)
-        return ATT_ERR_MEMORY;
-    memcpy(*joined, prompt, before);
-    memcpy(*joined + before, text->text, text->bytes);
-    text->text = *joined;
-    text->bytes += before;
-    return ATT_OK;
 }
 
 /* Makes the trace of the text, or of options.ids. */
@@ -88,7 +69,7 @@ att_status att_sentence_trace(const att_sentence *m, const char *text, size_t by
                          .bytes = bytes,
                          .max_tokens = m->max_tokens,
                          .truncates = true};
-    char *joined = NULL;
+    att_prompted prompted = {0};
     int64_t tokens;
     if (!m->backbone.kind->trace)
         return att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED, "%s: the model has no attention", __func__);
@@ -96,8 +77,13 @@ att_status att_sentence_trace(const att_sentence *m, const char *text, size_t by
         return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "%s: prompt is given, but text is NULL", __func__);
     att_status s = att_sentence_choose_prompt(m, __func__, prompt, NULL, &prompt);
     s = s ? s : att_sentence_prompt_tokens(m, prompt, &tokens);
-    s = s ? s : join(m->model.ctx, prompt, &of, &joined);
+    if (!s && text && *prompt)
+        s = att_prompted_make(m->model.ctx, 1, &text, &bytes, prompt, &prompted);
+    if (prompted.text) {
+        of.text = *prompted.text;
+        of.bytes = *prompted.bytes;
+    }
     s = s ? s : trace(m, __func__, &of, tokens, options, out);
-    att_free(m->model.ctx, joined);
+    att_free(m->model.ctx, prompted.text);
     return s;
 }

@@ -4,14 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Texts [n] after a prompt: their addresses and lengths, and the texts themselves, in one allocation. */
-typedef struct prompted {
-    const char **text;
-    size_t *bytes;
-} prompted;
-
-static att_status make_prompted(att_ctx *ctx, int64_t n, const char *const *texts, const size_t *bytes,
-                                const char *prompt, prompted *out)
+att_status att_prompted_make(att_ctx *ctx, int64_t n, const char *const *texts, const size_t *bytes, const char *prompt,
+                             att_prompted *out)
 {
     const size_t before = strlen(prompt), heads = (size_t)n * (sizeof *out->text + sizeof *out->bytes);
     size_t all = heads;
@@ -44,11 +38,11 @@ static att_status tokenize(const att_sentence *m, int64_t n, const char *const *
 att_status att_sentence_tokenize(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const char *prompt, att_tokens *out)
 {
-    prompted p = {0};
+    att_prompted p = {0};
     memset(out, 0, (size_t)n * sizeof *out);
     if (!*prompt)
         return tokenize(m, n, texts, bytes, out);
-    att_status s = make_prompted(m->model.ctx, n, texts, bytes, prompt, &p);
+    att_status s = att_prompted_make(m->model.ctx, n, texts, bytes, prompt, &p);
     s = s ? s : tokenize(m, n, p.text, p.bytes, out);
     att_free(m->model.ctx, p.text);
     return s;

@@ -56,11 +56,13 @@ static void a_causal_model_alone_embeds_by_the_mean_or_by_its_last_token(void **
                      0); /* $Q's pooling is that of the last token */
 }
 
-static void static_embeddings_have_no_type_and_no_attention(void **state)
+static void static_embeddings_have_no_type_no_pooling_and_no_attention(void **state)
 {
     (void)state;
+    assert_int_equal(tool("$A info -m $Q"), 0);
+    assert_has(tool_out, "\npooling             lasttoken\n");
     assert_int_equal(tool("$A info -m $S"), 0);
-    assert_int_equal(count(tool_out, "\ntype"), 0);
+    assert_int_equal(count(tool_out, "\ntype") + count(tool_out, "\npooling"), 0);
     assert_refused("$A attention -m $S 'a cat'", 1, "has no attention: an embedding is the mean of vectors of tokens");
     assert_refused("echo a >docs; $A rerank -m $S -c docs b", 1, "is a sentence model, which has no classifier");
     assert_refused("printf 'a b\tc\nd\te f\n' >pairs.tsv; $A train rerank -m $S --pairs pairs.tsv -o out", 1,
@@ -73,7 +75,7 @@ int main(void)
         cmocka_unit_test(attention_of_a_causal_backbone_names_its_tokens),
         cmocka_unit_test(attention_is_that_of_the_text_after_its_prompt),
         cmocka_unit_test(a_causal_model_alone_embeds_by_the_mean_or_by_its_last_token),
-        cmocka_unit_test(static_embeddings_have_no_type_and_no_attention),
+        cmocka_unit_test(static_embeddings_have_no_type_no_pooling_and_no_attention),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
