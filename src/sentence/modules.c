@@ -156,14 +156,21 @@ static att_status read_plain(att_ctx *ctx, att_modules *m)
     return s;
 }
 
-/* Sets *plain: whether the folder has a config.json, but no modules.json. */
+/* Sets *plain: whether the folder has a config.json, but no modules.json. Error: it has neither. */
 static att_status find_plain(att_ctx *ctx, const char *folder, bool *plain)
 {
     char modules[ATT_MAX_PATH], config[ATT_MAX_PATH];
     att_status s = att_join_path(ctx, folder, "modules.json", modules);
     s = s ? s : att_join_path(ctx, folder, "config.json", config);
-    *plain = !s && !att_is_file(modules) && att_is_file(config);
-    return s;
+    if (s)
+        return s;
+    const bool has_modules = att_is_file(modules), has_config = att_is_file(config);
+    *plain = !has_modules && has_config;
+    return has_modules || has_config
+               ? ATT_OK
+               : att_fail(ctx, ATT_ERR_IO,
+                          "%s: is not the folder of a sentence model: there is neither modules.json nor config.json",
+                          folder);
 }
 
 att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)

@@ -98,7 +98,8 @@ static void a_folder_whose_subfolder_has_the_model_is_refused_with_its_name(void
         snprintf(line, sizeof line, "echo a >in; $A %s -m outer <in", commands[i]);
         assert_refused(line, 1, "outer has no model, but its folder outer/snapshots/a1 has one");
     }
-    assert_refused("$A embed --text a -m outer/empty", 1, "outer/empty/modules.json: No such file");
+    assert_refused("$A embed --text a -m outer/empty", 1,
+                   "outer/empty: is not the folder of a sentence model: there is neither");
     assert_int_equal(tool("$A embed --text a -m outer/snapshots/a1"), 0);
 }
 
