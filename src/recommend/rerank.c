@@ -76,6 +76,9 @@ static att_status check(const att_recommender *m, const att_recommend_options *o
     att_status e = check_categories(m, o);
     if (!e && !(o->diversity >= 0 && o->diversity <= 1))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.diversity is %g, not from 0 to 1", o->diversity);
+    if (!e && o->diversity > 0 && !m->item)
+        e = att_fail(ctx, ATT_ERR_UNSUPPORTED, "options.diversity needs vectors of items, which \"%s\" does not have",
+                     m->config.info.type);
     if (!e && o->diversity_pool < 0)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.diversity_pool is %lld, less than 0",
                      (long long)o->diversity_pool);
