@@ -49,11 +49,12 @@ static att_status write_config(const att_text_classifier *m, const char *folder,
     const att_status s = att_settings_read_as_is(m->model.ctx, m->folder, "config.json", true, &root);
     if (s)
         return s;
-    att_model_set_dtype(root, dtype);
+    bool changed = false;
     json_object_del(root, "num_labels");
     if (c->relabeled)
         json_object_del(root, "problem_type");
-    if (json_object_set_new(root, "architectures", json_pack("[s]", att_text_head_class(c->head.kind))) ||
+    if (!att_model_set_dtype(root, dtype, &changed) ||
+        json_object_set_new(root, "architectures", json_pack("[s]", att_text_head_class(c->head.kind))) ||
         set_names(root, c) || set_activation(root, c)) {
         json_decref(root);
         root = NULL;

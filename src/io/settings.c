@@ -166,8 +166,10 @@ att_status att_settings_read_as_is(att_ctx *ctx, const char *folder, const char 
 {
     att_settings s;
     read_file(&s, ctx, folder, name, required, false, 0);
-    if (s.status == ATT_ERR_FORMAT) /* maybe of an integer beyond 64 bits */
+    if (s.status == ATT_ERR_FORMAT) { /* maybe of an integer beyond 64 bits */
+        att_settings_close(&s);
         att_settings_read(&s, ctx, folder, name, required);
+    }
     *out = s.status ? NULL : json_incref(s.root);
     att_settings_close(&s);
     return s.status;

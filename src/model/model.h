@@ -153,9 +153,9 @@ typedef void (*att_parameter_naming)(const void *user, const char *ours, att_fil
  * kind's names, or else ours; user is its first argument. dtype 0: f32. (write_weights.c) */
 att_status att_model_write(const att_model *m, const char *folder, att_dtype dtype, att_parameter_naming naming,
                            const void *user, int64_t n, const char *const *names, const att_tensor *tensors);
-/* Sets "dtype", if settings have it, to the type of weights that are written: `transformers` computes in it. Returns
- * whether that changed them. dtype 0: f32. */
-bool att_model_set_dtype(json_t *settings, att_dtype dtype);
+/* Sets "dtype", if settings have it, to the type of weights that are written: `transformers` computes in it. Sets
+ * *changed if that is another one. dtype 0: f32. Returns false: out of memory. */
+bool att_model_set_dtype(json_t *settings, att_dtype dtype, bool *changed);
 /* Changes FOLDER/config.json, if there is one, as att_model_set_dtype does. */
 att_status att_model_write_dtype(att_ctx *ctx, const char *folder, att_dtype dtype);
 /* Writes FOLDER/model.safetensors with the parameters of an extension whose names begin with `names`, without that. */

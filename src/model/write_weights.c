@@ -33,8 +33,8 @@ static bool is_of_extension(const att_model *m, const char *name)
     return m->extension && !strncmp(name, m->extension->names, strlen(m->extension->names));
 }
 
-/* Makes tensor i memory of its own: f32 or, if as_is, of its type, with this number of rows. Only the first ones have
- * values, those of before. */
+/* Gives tensor i memory of its own, for this number of rows: f32 or, if as_is, of its type. Rows that are new have no
+ * values. */
 static att_status own(file_tensors *f, att_ctx *ctx, int64_t i, int64_t rows, bool as_is)
 {
     att_tensor *to = &f->tensor[i], all, first;
@@ -167,25 +167,30 @@ att_status att_model_write(const att_model *m, const char *folder, att_dtype dty
     return write_file(&f, m->ctx, s, folder, dtype);
 }
 
-bool att_model_set_dtype(json_t *settings, att_dtype dtype)
+bool att_model_set_dtype(json_t *settings, att_dtype dtype, bool *changed)
 {
     static const char *const keys[] = {"dtype", "torch_dtype"};
     const char *name = dtype == ATT_BF16 ? "bfloat16" : dtype == ATT_F16 ? "float16" : "float32";
-    bool changed = false;
+    bool set = true;
     for (int i = 0; i < 2; i++) {
         const char *was = json_string_value(json_object_get(settings, keys[i]));
-        if (was && strcmp(was, name) != 0)
-            changed |= !json_object_set_new(settings, keys[i], json_string(name));
+        if (was && strcmp(was, name) != 0) {
+            set &= !json_object_set_new(settings, keys[i], json_string(name));
+            *changed = true;
+        }
     }
-    return changed;
+    return set;
 }
 
 att_status att_model_write_dtype(att_ctx *ctx, const char *folder, att_dtype dtype)
 {
     json_t *settings;
-    const att_status s = att_settings_read_as_is(ctx, folder, "config.json", false, &settings);
-    if (!s && settings && att_model_set_dtype(settings, dtype))
-        return att_settings_write(ctx, folder, "config.json", settings);
+    bool changed = false;
+    att_status s = att_settings_read_as_is(ctx, folder, "config.json", false, &settings);
+    if (!s && !att_model_set_dtype(settings, dtype, &changed))
+        s = att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for config.json", folder);
+    if (!s && changed)
+        s = att_settings_write(ctx, folder, "config.json", json_incref(settings));
     json_decref(settings);
     return s;
 }

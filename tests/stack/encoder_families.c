@@ -9,6 +9,7 @@
 #include "stack/encoder.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <inttypes.h>
 
 #define FOLDERS "tests/golden/encoders/"
@@ -412,6 +413,17 @@ static void int8_weights_give_nearly_the_same(void **state)
     }
 }
 
+/* transformers computes in this type, whatever the weights have. */
+static void check_dtype(const test_folder *f, const char *dtype)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/config.json", f->path);
+    json_t *settings = json_load_file(path, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(settings, "dtype")), dtype);
+    assert_true(json_is_integer(json_object_get(settings, "vocab_size")));
+    json_decref(settings);
+}
+
 /* A model that was opened for training and written is the same folder with weights in f32. */
 static void a_model_is_written_in_the_format_that_it_was_read_in(void **state)
 {
@@ -423,6 +435,7 @@ static void a_model_is_written_in_the_format_that_it_was_read_in(void **state)
         need(att_sentence_open_for_training(ctx, folder_of(i), NULL, &s));
         need(att_sentence_write(s, f.path, ATT_F32));
         att_sentence_free(s);
+        check_dtype(&f, "float32");
         model read = open_model(folder_of(i), NULL), written = open_model(f.path, NULL);
         assert_string_equal(written.info.type, read.info.type);
         assert_memory_equal(apply(&read, ids, NULL, 7), apply(&written, ids, NULL, 7),
