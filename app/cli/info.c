@@ -366,6 +366,20 @@ static void print_labels(const void *model, int64_t n, const char *(*name)(const
     fputs(shown < n ? ", ..." : "", stdout);
 }
 
+/* Prints what a classifier on embeddings is; NULL: nothing. */
+static void print_probe(const att_probe *p)
+{
+    att_probe_info i = {.size = sizeof i};
+    char text[96];
+    if (!p || att_probe_describe(p, &i))
+        return;
+    if (i.kind == ATT_PROBE_KIND_LINEAR)
+        snprintf(text, sizeof text, "linear, C %.3g", i.c);
+    else
+        snprintf(text, sizeof text, "%lld nearest of %lld vectors", (long long)i.neighbors, (long long)i.vectors);
+    print_facts(&(const fact){"probe", "probe", 0, text}, 1);
+}
+
 static void show_vision(const cli_model *base)
 {
     static const char *const pooling[] = {"cls", "mean", "cls and mean", "cls and distillation"};
@@ -384,6 +398,7 @@ static void show_vision(const cli_model *base)
                           {"pooling", "pooling", 0, pooling[m->info.pooling]},
                           {"classes", "classes", m->info.classes, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
+    print_probe(att_image_model_probe(m->model));
     if (m->info.classes > 0)
         print_labels(m->model, m->info.classes, class_name);
 }
@@ -402,6 +417,7 @@ static void show_text_classifier(const cli_model *base)
                           {"probability", "probabilities by", 0, names[m->info.probability]},
                           {"classes", "classes", m->info.labels, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
+    print_probe(att_text_classifier_probe(m->model));
     print_labels(m->model, m->info.labels, label_name);
 }
 

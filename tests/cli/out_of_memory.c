@@ -202,6 +202,17 @@ static void a_model_is_converted_or_not(void **state)
     check_all("$A convert m.gguf -t 1 -o new.gguf" AND_NOTHING_IS_LEFT);
 }
 
+static void a_probe_is_trained_or_not(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir -p two/a two/b; cp dot.png two/a; cp $G/gray.jpg two/b; "
+                          "$A train classify --head knn -m $V -t 1 --data two --valid-share 0 -o probe"),
+                     0);
+    check_all("$A train classify --head linear --c 1 -m $V -t 1 --data two --valid-share 0 -o new 2>told; c=$?; "
+              "grep -e memory -e 'gave only' told >&2; (exit $c)" AND_NOTHING_IS_LEFT);
+    check_all("$A classify -m probe -t 1 --json dot.png");
+}
+
 static void work_without_a_model_is_done_or_not(void **state)
 {
     (void)state;
@@ -223,6 +234,7 @@ int main(void)
         cmocka_unit_test(captions_are_written_or_not),
         cmocka_unit_test(items_are_recommended_or_not),
         cmocka_unit_test(a_model_is_converted_or_not),
+        cmocka_unit_test(a_probe_is_trained_or_not),
         cmocka_unit_test(work_without_a_model_is_done_or_not),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

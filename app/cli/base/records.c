@@ -229,11 +229,17 @@ static int64_t count_texts(const int64_t of[UNKNOWN + 1])
     return n;
 }
 
+/* Returns whether the heading names a text and its label, and records may be these. */
+static bool is_single(const cli_records *r, const int64_t of[UNKNOWN + 1])
+{
+    return r->single && count_texts(of) == 1 && of[VALUE];
+}
+
 bool cli_records_named(const cli_records *r)
 {
     int64_t of[UNKNOWN + 1];
     count_kinds(r, of);
-    return r->fields > 0 && (!of[UNKNOWN] || count_texts(of) > 1);
+    return r->fields > 0 && (!of[UNKNOWN] || count_texts(of) > 1 || is_single(r, of));
 }
 
 /* Returns the group of texts that is read; GROUPS: all of them. */
@@ -252,17 +258,17 @@ static int choose_columns(cli_records *r)
     int64_t of[UNKNOWN + 1], value = -1, last = -1;
     count_kinds(r, of);
     const int group = find_group(of);
-    if (count_texts(of) == 1 && of[VALUE])
+    if (count_texts(of) == 1 && of[VALUE] && !r->single)
         return cli_fail("%s: line %lld: the heading names one column of texts, but a pair has two", r->path,
                         (long long)r->line);
-    if (count_texts(of) < 2)
+    if (count_texts(of) < 2 && !is_single(r, of))
         return CLI_DONE;
     r->column = malloc((size_t)r->fields * sizeof *r->column);
     if (!r->column)
         return cli_fail_memory();
     for (int64_t i = 0; i < r->fields; i++) {
         const int kind = kind_of(r->data + r->begin[i]);
-        if (kind == group || (group == GROUPS && kind < GROUPS))
+        if (group < GROUPS ? kind == group : kind < GROUPS)
             r->column[r->chosen++] = last = i;
         else if (kind == VALUE && value < 0)
             value = i;

@@ -23,6 +23,7 @@ typedef struct cli_records {
     bool csv;            /* separated by `between`, with quotes */
     const char *between; /* "comma", "semicolon", "tab" */
     bool valued;         /* a heading has named a score or label, which is the last field */
+    bool single;         /* set by the caller: a heading may name one text and a label */
     /* private */
     att_ctx *ctx;
     att_table *table;
@@ -54,7 +55,8 @@ void cli_records_skipped(const cli_records *r, cli_skipped *out);
 void cli_records_close(cli_records *r);
 
 /* Returns whether the current record, the first one, is a heading: each field is a name for texts, scores or labels,
- * such as sentence1, question, negative or score, in letters of either case; or two or more are names for texts. */
+ * such as sentence1, question, negative or score, in letters of either case; or two or more are names for texts, with
+ * `single` also one and a label. */
 bool cli_records_named(const cli_records *r);
 /* Reports that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
  * columns of texts that it names, which need not be the first. */

@@ -33,6 +33,9 @@ static int work_open(work *w)
     if (code)
         return code;
     const int64_t labels = w->m.info.labels;
+    if (att_text_classifier_probe(w->m.model) && (o->pairs_path || o->pairs.n > 0))
+        return cli_misuse("--%s: %s classifies the embeddings of single texts", o->pairs_path ? "pairs" : "pair",
+                          w->m.base.name);
     if (w->m.info.probability == ATT_TEXT_ACTIVATION_IDENTITY)
         return cli_fail(
             "%s is of regression, whose numbers are not probabilities: \"attend rerank --pairs\" prints them",

@@ -50,6 +50,7 @@ static int read_records(cli_rows *r, const cli_rows_options *o)
 {
     cli_records in;
     int code = cli_records_open(&in, r->path, o->format, o->skip);
+    in.single = o->single;
     for (bool first = true; !code; first = false) {
         in.used = 0;
         code = cli_records_next(&in);

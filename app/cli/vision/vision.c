@@ -13,7 +13,10 @@ static int describe(cli_model *base)
     cli_vision *m = (cli_vision *)base;
     m->model = att_any_model_as(base->opened, ATT_SUBJECT_VISION);
     m->info = (att_vit_info){.size = sizeof m->info};
-    return cli_status(base->ctx, att_vit_describe(att_image_model_vit(m->model), &m->info));
+    const int code = cli_status(base->ctx, att_vit_describe(att_image_model_vit(m->model), &m->info));
+    m->info.classes = att_image_model_classes(m->model); /* a probe counts instead of the own classifier */
+    m->info.multi_label = m->info.multi_label && !att_image_model_probe(m->model);
+    return code;
 }
 
 const cli_model_kind cli_vision_kind = {.subject = ATT_SUBJECT_VISION, .describe = describe};

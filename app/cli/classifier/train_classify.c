@@ -1,9 +1,13 @@
-/* attend train classify: a vision Transformer from labeled images. */
+/* attend train classify: a vision Transformer from labeled images, or a classifier on the embeddings of a model. */
 #include "cli/base/progress.h"
 #include "cli/base/read_file.h"
 #include "cli/base/signals.h"
+#include "cli/sentence/pairs.h"
 #include "cli/train/train.h"
-#include "vision.h"
+#include "cli/vision/vision.h"
+#include "probes.h"
+
+#include <attend_probe.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,9 +26,9 @@ typedef struct classify_training {
 } classify_training;
 
 static const char *data, *valid_path, *labels, *model_name, *config;
-static int preset = -1;
-static int64_t size, crop, cutout;
-static double valid_share = 0.05, mixup, smoothing = 0.1, dropout;
+static int preset = -1, head = -1, format = CLI_PAIRS_BY_NAME;
+static int64_t size, crop, cutout, neighbors, skip_bad_lines;
+static double valid_share = 0.05, strength, mixup, smoothing = 0.1, dropout;
 static bool flip;
 static classify_training classify = {.common.options = {.epochs = 20,
                                                         .batch = 128,
@@ -38,13 +42,16 @@ static classify_training classify = {.common.options = {.epochs = 20,
 
 static const cli_option options[] = {
     {"data", 'd', "FOLDER", .text = &data, .required = true,
-     .help = "training images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches"},
+     .help =
+         "training images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches. With "
+         "--head and a sentence model: a table of texts and their labels, which may end in .gz"},
     {"labels", 0, "NAMES", .text = &labels,
      .help = "names of the classes in their order, with commas between them; default: what the data states"},
     {"valid", 'v', "FOLDER", .text = &valid_path,
      .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
-     .help = "share of each class's training images that are held out for validation, one at least; 0: no validation"},
+     .help = "share of each class's training images that are held out for validation, one at least; 0: no validation. "
+             "With --head 0.2 is the default, and the final classifier is trained on these, too"},
     CLI_SKIP_BROKEN(&classify.common.images.skip_broken),
     CLI_TRAINING_FOLDER(classify.common.options),
     {"preset", 'p', "tiny|small|hybrid", .choice = &preset,
@@ -52,7 +59,21 @@ static const cli_option options[] = {
     {"config", 0, "FILE", .text = &config,
      .help = "model configuration in the format of config.json; missing settings have their defaults"},
     {"model", 'm', "MODEL", .text = &model_name,
-     .help = "fine-tune this model; its classifier is new if its classes have other names"},
+     .help = "fine-tune this model; its classifier is new if its classes have other names. With --head: a vision model "
+             "or a "
+             "sentence model, which stays as it is"},
+    {"head", 0, "linear|knn", .choice = &head,
+     .help =
+         "train only a classifier on the model's embeddings, in minutes: a linear probe (logistic regression), or the "
+         "votes of the nearest neighbors"},
+    {"c", 0, "C", .number = &strength, .max = 1e12, .quiet = true,
+     .help = "linear: inverse strength of regularization, as in scikit-learn; default: the best on validation"},
+    {"neighbors", 0, "N", .integer = &neighbors, .max = 1 << 20, .quiet = true,
+     .help = "knn: number of neighbors that vote; default: 20"},
+    {"format", 0, "tsv|csv", .choice = &format,
+     .help = "format of a table of texts: tab-separated, or comma-separated with quotes (RFC 4180); default: by the "
+             "file's extension"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "a table of texts"),
     {"size", 0, "N", .integer = &size, .max = 4096, .quiet = true,
      .help = "height and width of the model's images, to which others are resized; default: those of the data, 32 for "
              "folders of images"},
@@ -315,17 +336,108 @@ static const cli_trainer trainer = {
     .close = close_training,
 };
 
-static int complete(bool *given) { return cli_training_complete(&classify.common, &trainer, given); }
+/* ---- a classifier on embeddings */
+
+/* Returns whether the name is in a list that ends with NULL. */
+static bool is_in(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+/* Refuses options that are not for --head, or only for it; sets its defaults. */
+static int complete_head(const bool *given)
+{
+    static const char *const shared[] = {"data",   "valid",       "valid-share", "output",  "model", "dtype",
+                                         "labels", "skip-broken", "seed",        "threads", "json",  NULL},
+                             *const own[] = {"head", "c", "neighbors", "format", "skip-bad-lines", NULL};
+    for (int i = 0; options[i].name; i++) {
+        const char *name = options[i].name;
+        if (given[i] && head < 0 && is_in(own, name))
+            return cli_misuse("--%s needs --head linear or knn", name);
+        if (given[i] && head >= 0 && !is_in(own, name) && !is_in(shared, name))
+            return cli_misuse("--%s does not go with --head, which trains no weights of the model", name);
+        if (!given[i] && head >= 0 && !strcmp(name, "valid-share"))
+            valid_share = 0.2;
+    }
+    if (head < 0)
+        return CLI_DONE;
+    if (head == ATT_PROBE_KIND_LINEAR && neighbors)
+        return cli_misuse("--neighbors is for --head knn");
+    if (head == ATT_PROBE_KIND_NEIGHBORS && strength > 0)
+        return cli_misuse("--c is for --head linear");
+    if (head == ATT_PROBE_KIND_LINEAR && strength == 0 && !valid_path && valid_share == 0)
+        return cli_misuse("--valid-share 0 needs --c: without validation nothing chooses it");
+    return CLI_DONE;
+}
+
+/* Options that are for images only. */
+static int refuse_image_options(void)
+{
+    const char *other = labels ? "labels" : classify.common.images.skip_broken ? "skip-broken" : NULL;
+    return other ? cli_misuse("--%s is for images, but %s is a sentence model", other, model_name) : CLI_DONE;
+}
+
+static int run_head(void)
+{
+    classify_training *t = &classify;
+    const cli_training_options *o = &t->common.options;
+    char command[4200];
+    if (!model_name)
+        return cli_misuse("--head needs --model, a vision model or a sentence model");
+    const bool texts = cli_model_is(ATT_SUBJECT_SENTENCE, model_name);
+    int code = texts ? refuse_image_options() : CLI_DONE;
+    if (!code)
+        code = cli_training_find_model(&t->common, texts ? ATT_SUBJECT_SENTENCE : ATT_SUBJECT_VISION, &model_name);
+    if (!code)
+        code = cli_open(&t->common.ctx, o->threads);
+    t->common.images.ctx = t->common.ctx;
+    cli_end_later(); /* a signal cancels, and leaves no folder */
+    snprintf(command, sizeof command, "attend classify -m %s %s", cli_quoted(o->folder).text, texts ? "FILE" : "IMAGE");
+    const cli_probe p = {
+        .ctx = t->common.ctx,
+        .options = {.size = sizeof p.options, .kind = (att_probe_kind)head, .c = strength, .neighbors = neighbors},
+        .model = model_name,
+        .folder = o->folder,
+        .command = command,
+        .f16 = o->dtype,
+        .json = o->json};
+    const cli_probe_texts from = {.path = data,
+                                  .valid = valid_path,
+                                  .share = valid_share,
+                                  .seed = (uint64_t)o->seed,
+                                  .format = format,
+                                  .skip = skip_bad_lines};
+    if (!code && texts)
+        code = cli_probe_of_texts(&p, &from);
+    if (!code && !texts)
+        code = open_images(t);
+    if (!code && !texts)
+        code = cli_probe_images(&p, t->images, t->valid, !valid_path);
+    cli_training_images_free(&t->common.images);
+    close_training(t);
+    att_close(t->common.ctx);
+    return code;
+}
+
+/* ---- the command */
+
+static int complete(bool *given)
+{
+    const int code = complete_head(given);
+    return code || head >= 0 ? code : cli_training_complete(&classify.common, &trainer, given);
+}
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    return cli_training_run(&classify.common);
+    return head >= 0 ? run_head() : cli_training_run(&classify.common);
 }
 
 const cli_command cli_train_classify = {
     .name = "classify",
-    .summary = "train a vision Transformer on labeled images",
+    .summary = "train a classifier of images, or on embeddings of images or texts",
     .details = "Trains a vision Transformer (Dosovitskiy et al. 2021) with AdamW, in the format of\n"
                "ViTForImageClassification, which transformers opens, too. --preset hybrid has\n"
                "convolutions instead of patches (Hassani et al. 2021) and learns more from few\n"
@@ -336,9 +448,18 @@ const cli_command cli_train_classify = {
                "CIFAR-10's binary batches. Only the training part is read. For validation,\n"
                "a share of it is held out, the same with the same --seed.\n\n"
                "All images in files are decoded before the start, with all threads, and those\n"
-               "that cannot be read are listed. --resume notices images that have changed.\n\n" CLI_TRAINING_DETAILS,
+               "that cannot be read are listed. --resume notices images that have changed.\n\n"
+               "--head keeps the model as it is, embeds each image or text once and trains a\n"
+               "classifier on the embeddings (linear probe, k-NN): the way for few images, and\n"
+               "minutes instead of hours. linear is multinomial logistic regression by L-BFGS.\n"
+               "knn stores the embeddings; the nearest ones by cosine vote, weighted by\n"
+               "exp(cosine / 0.07), as in the evaluation of DINO (Caron et al. 2021). With a\n"
+               "sentence model, rows of --data are a text and its label, or a heading names the\n"
+               "columns text and label.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train classify --data /usr/share/datasets/fashion-mnist --crop 2 --flip -o fashion\n"
                 "attend train classify --data photos --preset hybrid --size 64 --crop 6 --flip -o photos-vit\n"
+                "attend train classify --head linear -m dinov2-small --data photos -o my-photos\n"
+                "attend train classify --head knn -m all-MiniLM-L6-v2 --data topics.tsv -o topics\n"
                 "attend train classify --resume -o fashion",
     .options = options,
     .see = "evaluate classify|train embed|plot",

@@ -5,7 +5,7 @@
 #include "cli/base/utf8.h"
 #include "cli/draw/heatmap.h"
 #include "cli/draw/picture.h"
-#include "vision.h"
+#include "cli/vision/vision.h"
 
 #include <attend_metric.h>
 
