@@ -228,14 +228,10 @@ static void work_without_a_model_is_done_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_opened_or_not),
-        cmocka_unit_test(work_on_a_model_is_done_or_not),
-        cmocka_unit_test(images_are_read_or_not),
-        cmocka_unit_test(captions_are_written_or_not),
-        cmocka_unit_test(items_are_recommended_or_not),
-        cmocka_unit_test(a_model_is_converted_or_not),
-        cmocka_unit_test(a_probe_is_trained_or_not),
-        cmocka_unit_test(work_without_a_model_is_done_or_not),
+        cmocka_unit_test(a_model_is_opened_or_not),     cmocka_unit_test(work_on_a_model_is_done_or_not),
+        cmocka_unit_test(images_are_read_or_not),       cmocka_unit_test(captions_are_written_or_not),
+        cmocka_unit_test(items_are_recommended_or_not), cmocka_unit_test(a_model_is_converted_or_not),
+        cmocka_unit_test(a_probe_is_trained_or_not),    cmocka_unit_test(work_without_a_model_is_done_or_not),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -174,11 +174,11 @@ static int divide(const cli_probe_texts *from, const cli_rows *rows, bool *held,
 /* Puts the texts into one list, those for validation last. */
 static int join(const cli_probe_texts *from, texts *t)
 {
-    const size_t most = (size_t)(t->train.n + t->valid.n);
-    bool *held = calloc(most + 1, sizeof *held);
-    t->text = malloc((most + 1) * sizeof *t->text);
-    t->bytes = malloc((most + 1) * sizeof *t->bytes);
-    t->label = malloc((most + 1) * sizeof *t->label);
+    const size_t room = (size_t)(t->train.n + t->valid.n);
+    bool *held = calloc(room + 1, sizeof *held);
+    t->text = malloc((room + 1) * sizeof *t->text);
+    t->bytes = malloc((room + 1) * sizeof *t->bytes);
+    t->label = malloc((room + 1) * sizeof *t->label);
     int code = held && t->text && t->bytes && t->label ? CLI_DONE : cli_fail_memory();
     t->n_valid = t->valid.n;
     if (!code && !from->valid && from->share > 0)
