@@ -108,28 +108,53 @@ static void pack(const evaluation *e, chunk *c, int64_t first, int64_t n)
     }
 }
 
-/* Computes the logits [4 rows, 4 classes] of rows from row i on. w: a panel of parameters. */
+/* Sums of a row or feature with 4 classes, which the compiler keeps in registers. */
+typedef struct quad {
+    double a, b, c, d;
+} quad;
+
+static inline void add_scaled(quad *sum, double x, const double *w)
+{
+    sum->a += x * w[0];
+    sum->b += x * w[1];
+    sum->c += x * w[2];
+    sum->d += x * w[3];
+}
+
+/* Computes the logits [2 rows, 4 classes] of two rows. w: a panel of parameters. */
 static void multiply_tile(const double *rows, const double *w, int64_t quads, double *out)
 {
-    double sum[TILE][TILE] = {{0}};
-    for (int64_t q = 0; q < quads; q++, rows += ROWS * TILE, w += TILE * TILE)
-        for (int e = 0; e < TILE; e++)
-            for (int i = 0; i < TILE; i++)
-                for (int k = 0; k < TILE; k++)
-                    sum[i][k] += rows[i * TILE + e] * w[e * TILE + k];
-    memcpy(out, sum, sizeof sum);
+    quad first = {0}, second = {0};
+    for (int64_t q = 0; q < quads; q++, rows += ROWS * TILE, w += TILE * TILE) {
+        add_scaled(&first, rows[0], w);
+        add_scaled(&second, rows[TILE], w);
+        add_scaled(&first, rows[1], w + TILE);
+        add_scaled(&second, rows[TILE + 1], w + TILE);
+        add_scaled(&first, rows[2], w + 2 * TILE);
+        add_scaled(&second, rows[TILE + 2], w + 2 * TILE);
+        add_scaled(&first, rows[3], w + 3 * TILE);
+        add_scaled(&second, rows[TILE + 3], w + 3 * TILE);
+    }
+    memcpy(out, &first, sizeof first);
+    memcpy(out + TILE, &second, sizeof second);
 }
 
 /* Adds the products of 4 features with 4 columns of the gradient by the logits, summed over a block. */
 static void add_tile(const double *rows, const double *by_logits, double *gradient)
 {
-    double sum[TILE][TILE] = {{0}};
-    for (int64_t i = 0; i < ROWS; i++)
-        for (int e = 0; e < TILE; e++)
-            for (int k = 0; k < TILE; k++)
-                sum[e][k] += rows[i * TILE + e] * by_logits[i * TILE + k];
-    for (int e = 0; e < TILE * TILE; e++)
-        gradient[e] += sum[e / TILE][e % TILE];
+    quad sum[TILE] = {{0}};
+    for (int64_t i = 0; i < ROWS; i++, rows += TILE, by_logits += TILE) {
+        add_scaled(&sum[0], rows[0], by_logits);
+        add_scaled(&sum[1], rows[1], by_logits);
+        add_scaled(&sum[2], rows[2], by_logits);
+        add_scaled(&sum[3], rows[3], by_logits);
+    }
+    for (int e = 0; e < TILE; e++, gradient += TILE) {
+        gradient[0] += sum[e].a;
+        gradient[1] += sum[e].b;
+        gradient[2] += sum[e].c;
+        gradient[3] += sum[e].d;
+    }
 }
 
 /* Replaces the logits of row i by the gradient of its loss, weight (softmax - one-hot), and returns the loss. */
@@ -159,7 +184,7 @@ static void run_block(const evaluation *e, chunk *c, int64_t first, int64_t n)
     const int64_t quads = r->width / TILE, step = ROWS * TILE;
     pack(e, c, first, n);
     for (int64_t p = 0; p < r->panels; p++)
-        for (int64_t i = 0; i < ROWS; i += TILE)
+        for (int64_t i = 0; i < ROWS; i += 2)
             multiply_tile(c->rows + i * TILE, e->x + p * r->width * TILE, quads, c->logits + p * step + i * TILE);
     for (int64_t i = 0; i < n; i++)
         c->loss += row_loss(r, c->logits, i, e->data->labels[first + i]);

@@ -157,30 +157,40 @@ static double strength(const att_logistic *r, double c, int64_t classes)
     return (classes == 2 ? 2 : 1) / (c * att_logistic_weight(r));
 }
 
-/* Fits the probe with increasing c, each from the solution before, and keeps the one with the lowest loss on valid. The
- * first c is ten times the one whose regularization is as strong as the data can be. */
+/* Fits the probe for its c, and takes its weights. */
+static att_status fit_once(att_logistic *r, const att_logistic_limits *limits, att_probe *p)
+{
+    const att_status s = att_logistic_fit(r, strength(r, p->info.c, p->info.classes), limits, &p->info);
+    if (!s)
+        att_logistic_get(r, p->w, p->b);
+    return s;
+}
+
+/* Fits the probe with increasing c, each from the solution before and only as exactly as the loss on valid needs, and
+ * then for the c of the lowest loss. The first c is ten times the one whose regularization is as strong as the data can
+ * be. */
 static att_status choose(att_logistic *r, const att_probe_data *valid, const att_logistic_limits *limits, att_probe *p)
 {
     enum { MAX_FITS = 24, MAX_WORSE = 2 };
-    const double min = 10 / (att_logistic_weight(r) * fmax(att_logistic_variance(r), 1e-30));
-    const double first = ceil(2 * log10(min));
-    double best = INFINITY;
+    const double variance = fmax(att_logistic_variance(r), 1e-30), root = sqrt(variance / (double)p->info.dim);
+    const double first = ceil(2 * log10(10 / (att_logistic_weight(r) * variance)));
+    const att_logistic_limits rough = {limits->iterations, fmax(limits->tolerance, 3e-4 * root)};
+    double best = INFINITY, c = 1;
     int worse = 0;
     att_status s = ATT_OK;
     for (int i = 0; !s && i < MAX_FITS && worse < MAX_WORSE; i++) {
-        att_probe_info info = p->info;
         double loss = NAN;
-        info.c = pow(10, (first + i) / 2);
-        s = att_logistic_fit(r, strength(r, info.c, info.classes), limits, &info);
+        p->info.c = pow(10, (first + i) / 2);
+        s = fit_once(r, &rough, p);
         s = s ? s : att_logistic_loss(r, valid, &loss);
         worse = loss < best ? 0 : worse + 1;
-        if (s || worse)
-            continue;
-        best = loss;
-        p->info = info;
-        att_logistic_get(r, p->w, p->b);
+        if (!worse) {
+            best = loss;
+            c = p->info.c;
+        }
     }
-    return s;
+    p->info.c = c;
+    return s ? s : fit_once(r, limits, p);
 }
 
 static att_status fit_linear(const att_probe_data *train, const att_probe_data *valid, const att_probe_options *o,
@@ -192,14 +202,8 @@ static att_status fit_linear(const att_probe_data *train, const att_probe_data *
     double *weights = att_calloc(p->ctx, (size_t)train->classes, sizeof *weights);
     att_status s = weights ? find_weights(p->ctx, train, o, weights) : ATT_ERR_MEMORY;
     s = s ? s : att_logistic_new(p->ctx, train, weights, &r);
-    if (!s && o->c > 0) {
-        p->info.c = o->c;
-        s = att_logistic_fit(r, strength(r, o->c, train->classes), &limits, &p->info);
-        if (!s)
-            att_logistic_get(r, p->w, p->b);
-    } else if (!s) {
-        s = choose(r, valid, &limits, p);
-    }
+    p->info.c = o->c;
+    s = s ? s : o->c > 0 ? fit_once(r, &limits, p) : choose(r, valid, &limits, p);
     att_logistic_free(r);
     att_free(p->ctx, weights);
     return s;
