@@ -26,6 +26,10 @@ typedef struct att_caption_set_options {
                          * NULL: all, in the order of their first captions */
     bool keep_text;     /* keep captions as typed, without spaces around them; false: normalize them */
     int64_t skip_bad_lines; /* leave out up to this many malformed lines, see att_caption_set_info.skipped; 0: none */
+    const char *image_column, *caption_column; /* [call] columns of a table, by name in letters of either case, or by
+                                                * number from 1, where two numbers mean that there is no header; or
+                                                * NULL: the usual names */
+    const uint8_t *background;                 /* [call] [3], of transparent pixels, as in att_image_options; or NULL */
 } att_caption_set_options;
 
 typedef struct att_caption_set_info {
@@ -45,7 +49,7 @@ typedef struct att_caption_set_info {
  * - lines NAME#K, tab, caption (Flickr8k.token, results_20130124.token of Flickr30k);
  * - lines NAME, tab, caption;
  * - CSV, see att_table, or with tabs and quotes as text, whose header has the columns image (or image_name, file_name,
- *   filename) and caption (or comment), as Flickr8k on Kaggle;
+ *   filename) and caption (or comment), as Flickr8k on Kaggle, or the ones that options name;
  * - COCO's JSON, captions_*.json: "images" with "id" and "file_name", "annotations" with "image_id" and "caption".
  *
  * A normalized caption is its words with one space between them: Unicode letters, marks and digits, in lower case. All
@@ -63,6 +67,8 @@ ATT_API att_status att_caption_set_leave_out(att_caption_set *s, const bool *out
 ATT_API void att_caption_set_free(att_caption_set *s);
 ATT_API att_status att_caption_set_describe(const att_caption_set *s, att_caption_set_info *info);
 ATT_API const char *att_caption_set_path(const att_caption_set *s, int64_t i); /* path of image i; NULL: out of range */
+/* Decodes image i. Many threads may call it at once. */
+ATT_API att_status att_caption_set_read(const att_caption_set *s, int64_t i, att_image *out);
 ATT_API int64_t att_caption_set_count(const att_caption_set *s, int64_t i); /* number of captions of image i; 0: out of
                                                                              * range */
 /* Returns caption k of image i, in the order of the file; NULL: out of range. */

@@ -22,6 +22,11 @@ typedef struct att_interval {
 /* Computes the share of successes among n trials, with the interval of Wilson (1927), which is in [0, 1] and has a
  * width even without any success. Errors: n below 1; successes not in [0, n]. */
 ATT_API att_status att_share_interval(int64_t successes, int64_t n, att_interval *out);
+/* Computes the mean of the shares of several classes, right [classes] of n [classes]: the balanced accuracy, if they
+ * are recalls. Classes with n 0 do not count. Its interval has the distances to the ends of the classes' intervals
+ * (Wilson 1927) as independent errors, as Zou and Donner (2008) combine them; of one class it is that of
+ * att_share_interval. Errors: those of att_share_interval; no class counts. */
+ATT_API att_status att_balanced_accuracy(const int64_t *right, const int64_t *n, int64_t classes, att_interval *out);
 
 /* ---- 2 Translations ------------------------------------------------------- */
 

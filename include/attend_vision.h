@@ -49,6 +49,19 @@ ATT_API att_status att_image_open(att_ctx *ctx, const char *path, const att_imag
  * letters of either case. False for "-". */
 ATT_API bool att_image_has_name(const char *path);
 
+/* The image files of a folder and of all folders in it. */
+typedef struct att_image_files att_image_files;
+/* Lists them in the byte order of names. Image files are those of att_image_has_name, and others that begin as JPEG,
+ * PNG or WebP files do, such as a JPEG file named .HEIC, but no backups (names that end in _original, .bak or ~).
+ * Hidden files and folders are left out. Links to folders are followed; a folder to which several lead counts once.
+ * Errors: not a folder; a link to a folder above it; more than 32 folders in one another. */
+ATT_API att_status att_image_files_open(att_ctx *ctx, const char *path, att_image_files **out);
+ATT_API void att_image_files_free(att_image_files *f);
+ATT_API int64_t att_image_files_count(const att_image_files *f);
+ATT_API const char *att_image_files_path(const att_image_files *f, int64_t i); /* NULL: out of range */
+/* Returns which other files there are, by kind: "6 .heic, 2 .txt, 1 other"; "": none. Valid as long as f. */
+ATT_API const char *att_image_files_passed_over(const att_image_files *f);
+
 typedef enum att_image_filter {
     ATT_IMAGE_FILTER_NEAREST = 0,
     ATT_IMAGE_FILTER_BILINEAR,
@@ -218,10 +231,11 @@ typedef struct att_image_set_info {
     const char *format; /* "folders", "idx", "cifar-10" */
     int64_t images, classes;
     int64_t height, width, channels; /* of each image; 0 for folders, whose images may have any sizes */
-    int64_t ignored;                 /* files of folders that do not have names of images */
+    int64_t ignored;                 /* files of folders that are not images */
+    const char *passed_over;         /* these by kind: "6 .heic, 2 .txt"; "": none. Valid as long as the set */
 } att_image_set_info;
 /* Opens a set of images. path is one of
- *   a folder with a folder for each class, which has its images (att_image_has_name), in the byte order of names; or
+ *   a folder with a folder for each class, which has its images, as att_image_files_open lists them; or
  *     with folders train and test (or val, valid, validation), which have these; without train it is to test with only;
  *   a folder with IDX files named as MNIST's and Fashion-MNIST's are: train-images-idx3-ubyte, train-labels-idx1-ubyte,
  *     t10k-..., also packed by gzip (.gz);
@@ -231,8 +245,18 @@ typedef struct att_image_set_info {
  * file and what was expected. Files are checked when they are opened, images of folders when they are read. */
 ATT_API att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split split, const char *const *labels,
                                       int64_t n_labels, att_image_set **out);
+/* Puts the images into groups that att_image_set_hold_out does not divide, such as those of one animal. pattern is
+ * "folder": images in one folder belong together; or a regular expression of Perl (PCRE2) on an image's path from the
+ * folder of its class on ("toad/2021/toad_A014_0056.jpg"): images with the same match, or the same match of its first
+ * parenthesis, belong together, in all classes. An image that does not match is alone. *alone or NULL: the number of
+ * these. Errors: images that are not in folders; not a regular expression; it matches no image. */
+ATT_API att_status att_image_set_group(att_image_set *s, const char *pattern, int64_t *alone);
+ATT_API const char *att_image_set_group_of(const att_image_set *s,
+                                           int64_t i); /* name of the group of image i; NULL: out
+                                                        * of range, or there are no groups */
 /* Moves a share, in (0, 1), of each class's images, chosen at random by a seed, to a new set, for validation. If a
- * class has two images or more, each set gets at least one; a single image stays. Both sets keep the order of images.
+ * class has two images or more, each set gets at least one; a single image stays. Of a set with groups, whole groups
+ * are moved, and each class keeps an image; then shares are only about as wanted. Both sets keep the order of images.
  * No other thread may use s meanwhile. Errors: no class has two images; a training that reads from s is open. */
 ATT_API att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed, att_image_set **out);
 /* Removes the images marked in `out` [images], for example those that cannot be decoded. The others keep their order,
@@ -245,6 +269,9 @@ ATT_API const char *att_image_set_label(const att_image_set *s, int64_t i); /* n
 ATT_API int32_t att_image_set_class(const att_image_set *s, int64_t i);     /* class of image i; -1: out of range */
 ATT_API const char *att_image_set_path(const att_image_set *s, int64_t i);  /* path of image i if the set has folders;
                                                                              * otherwise NULL */
+/* Sets the background of transparent pixels for all later calls, before a training begins. background [3] or NULL:
+ * none, as in att_image_options. */
+ATT_API att_status att_image_set_background(att_image_set *s, const uint8_t *background);
 /* Decodes image i. Many threads may call it at once. */
 ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_image *out);
 
@@ -268,6 +295,10 @@ typedef struct att_image_training_options {
                            * "num_channels" may be left out if the set determines them; NULL: `model` is used */
     const char *model; /* [call] the folder of a pre-trained model, or NULL. Its classifier stays, in the order of the
                         * set's classes, if it has the same names (LABEL_7 is "7"); otherwise a new one is made */
+    /* This is for both functions. */
+    bool balance; /* for unequal classes: an epoch has as many images as the set, but equally many of each class. Images
+                   * of small classes occur several times, each time augmented in another way, and those of large ones
+                   * take turns over epochs. It is the oversampling that Buda et al. (2018) found best */
 } att_image_training_options;
 /* att_image_training_new trains a model in memory, which was opened for training and must outlive the training. Images
  * are resized to its size (bilinear), with mean and deviation 0.5, whatever it was trained with before.

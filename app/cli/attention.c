@@ -34,6 +34,7 @@ static const cli_option options[] = {
      .help = "show what the model would predict after each layer, if that were the last one"},
     {"svg", 0, "FILE", .text = &asked.svg, .writes = true, .quiet = true,
      .help = "also write the picture to this file: " PICTURE_FORMATS},
+    CLI_BACKGROUND(&asked.background),
     CLI_DTYPE(&asked.dtype),
     CLI_THREADS(&asked.threads),
     CLI_JSON(&asked.json),
@@ -102,6 +103,8 @@ static int run(int n, char **arguments)
         return cli_misuse("--target is for translators and captioners");
     if (asked.prompt && !kind->prompts)
         return cli_misuse("--prompt is for sentence models");
+    if (asked.background && !kind->image)
+        return cli_misuse("--background is for images");
     code = attended_open(&a, kind, &asked);
     if (!code && chosen.show)
         code = chosen.show(&a);

@@ -14,7 +14,7 @@ static const char *model_name = CLI_CAPTIONER_SHIPPED, *attention_path, *backgro
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t n_best = 1, threads;
 static int dtype;
-static bool json;
+static bool json, skip_broken;
 
 static const cli_option options[] = {
     CLI_CAPTIONER_OPTION(&model_name),
@@ -24,6 +24,7 @@ static const cli_option options[] = {
     {"attention", 'a', "FILE", .text = &attention_path, .writes = true, .quiet = true,
      .help = "draw where in the first image each word of its caption comes from, to this file: " PICTURE_FORMATS},
     CLI_BACKGROUND(&background_name),
+    CLI_SKIP_BROKEN(&skip_broken),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -137,7 +138,7 @@ static int check(void)
 
 static int run(int n, char **arguments)
 {
-    work w = {.in = {.options.size = sizeof w.in.options}};
+    work w = {.in = {.options.size = sizeof w.in.options, .skip_broken = skip_broken}};
     uint8_t background[3];
     int code = check();
     if (!code)
@@ -174,9 +175,10 @@ const cli_command cli_caption = {
     .details =
         "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) the most probable caption that beam "
         "search finds, in the words of the captions that the model was trained on: lower case, without "
-        "punctuation. A folder stands for the images in it. Where the output is not a terminal, a line for each "
+        "punctuation. A folder stands for the images in it and in its folders. Where the output is not a terminal, a "
+        "line for each "
         "caption: path, tab, caption. An image that cannot be read is an error, but the others get their "
-        "captions.\n\n"
+        "captions; with --skip-broken the command succeeds.\n\n"
         "--attention draws the first image as the model sees it, and once for each word of its caption, under "
         "colors that show what the locations of its grid get of the attention: of a recurrent decoder the weights "
         "that the word comes from, of a Transformer the mean of all heads of its last layer.",

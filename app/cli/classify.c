@@ -15,7 +15,7 @@ static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background
 static cli_texts_to_classify of_texts = {.format = CLI_PAIRS_BY_NAME};
 static int64_t top = 5, layer = -1, head = -1, threads;
 static int dtype;
-static bool json;
+static bool json, skip_broken;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
@@ -42,6 +42,7 @@ static const cli_option options[] = {
     {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
      .help = "head of --attention, from 0; default: the mean of all"},
     CLI_BACKGROUND(&background_name),
+    CLI_SKIP_BROKEN(&skip_broken),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -151,7 +152,7 @@ static const char *text_option(void)
 
 static int run_images(int n, char **arguments)
 {
-    work w = {.in = {.options.size = sizeof w.in.options}};
+    work w = {.in = {.options.size = sizeof w.in.options, .skip_broken = skip_broken}};
     uint8_t background[3];
     if (!attention_path && (layer >= 0 || head >= 0))
         return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
@@ -188,10 +189,11 @@ static int run(int n, char **arguments)
         return cli_misuse("--%s is of texts, but %s is not a text classifier; give one by -m", given, model_name);
     if (!given && !cli_model_is(ATT_SUBJECT_CLASSIFIER, model_name))
         return run_images(n, arguments);
-    if (attention_path || background_name || layer >= 0 || head >= 0)
+    if (attention_path || background_name || skip_broken || layer >= 0 || head >= 0)
         return cli_misuse("--%s is of images, but %s classifies texts",
                           attention_path    ? "attention"
                           : background_name ? "background"
+                          : skip_broken     ? "skip-broken"
                           : layer >= 0      ? "layer"
                                             : "head",
                           model_name);
@@ -210,9 +212,10 @@ const cli_command cli_classify = {
     .max_arguments = -1,
     .details =
         "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) its most probable classes with their "
-        "probabilities; a folder stands for the images in it. On a terminal they are bars, else each image "
+        "probabilities; a folder stands for the images in it and in its folders. On a terminal they are bars, else "
+        "each image "
         "is a line, separated by tabs: path, then label and probability of each class. An image that cannot be read "
-        "is an error, but the others are classified.\n\n"
+        "is an error, but the others are classified; with --skip-broken the command succeeds.\n\n"
         "With a text classifier, as one of BertForSequenceClassification, the arguments are files whose lines are "
         "classified (default: standard input); or it classifies each --text, or pairs: those of --text and --pair, or "
         "of "

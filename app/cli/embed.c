@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *model_name, *output_path, *file, *ranges_path, *calibration_path, *table, *prompt;
+static const char *model_name, *output_path, *file, *ranges_path, *calibration_path, *table, *prompt, *background;
 static cli_texts texts;
 static int format = -1, precision;
 static bool json, with_tokens, skip_broken;
@@ -43,6 +43,7 @@ static const cli_option options[] = {
     CLI_OUTPUT(&output_path),
     CLI_DTYPE(&dtype),
     CLI_SKIP_BROKEN(&skip_broken),
+    CLI_BACKGROUND(&background),
     CLI_THREADS(&threads),
     {"json", 0, NULL, .flag = &json, .help = "print JSON Lines, the same as --format jsonl"},
     {0},
@@ -328,6 +329,8 @@ static int run(int n, char **arguments)
         code = cli_embedder_prompt(&m, "prompt", prompt, NULL);
     if (!code)
         code = cli_embedder_truncate(&m, dims);
+    if (!code)
+        code = cli_embedder_background(&m, background);
     if (!code && m.images && with_tokens)
         code = cli_misuse("--tokens is of lines, not of images");
     if (!code && !m.images)
@@ -368,8 +371,8 @@ const cli_command cli_embed = {
         "0, 8 to a byte, the first one highest, filled up with 0; binary: the same byte less 128. pgvector has "
         "no type of 8 bits, sqlite-vec none of uint8; both have their own order of bits, vector by "
         "vector the same as binary_quantize and vec_quantize_binary make.\n\n"
-        "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders of "
-        "images, and lines and --text are paths of images. Their vectors have length 1, so that a dot product "
+        "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders with "
+        "images in them or in their folders, and lines and --text are paths of images. Their vectors have length 1, so that a dot product "
         "is a cosine, and in jsonl \"image\" stands in place of \"text\". An image that cannot be read "
         "is reported and gets no row, and the command fails at the end; with --skip-broken it succeeds.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"

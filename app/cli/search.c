@@ -15,19 +15,20 @@
 
 enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
-static const char *model_name, *corpus_path, *index_path, *file, *ranges_path, *query_prompt, *document_prompt;
+static const char *model_name, *corpus_path, *index_path, *file, *ranges_path, *query_prompt, *document_prompt,
+    *background;
 static const char *rerank_name;
 static int64_t top = 10, candidates, rescore = -1, dims, threads;
 static int64_t k; /* lines that are found for each query: top, or those to rerank */
-static bool json;
+static bool json, skip_broken;
 static int dtype, precision = -1;
 
 static const cli_option options[] = {
     CLI_SENTENCE_MODEL_OPTION(&model_name),
     {"corpus", 'c', "FILE", .text = &corpus_path, .required = true,
-     .help =
-         "corpus to search, one sentence per line; \"-\": standard input; with a vision model a folder of images, or "
-         "a path of an image per line"},
+     .help = "corpus to search, one sentence per line; \"-\": standard input; with a vision model a folder with images "
+             "in it or in its "
+             "folders, or a path of an image per line"},
     {"index", 'i', "FILE", .text = &index_path,
      .help =
          "embeddings of the corpus by the same model and --dtype, as \"attend embed --format npy\" writes them, of any "
@@ -49,6 +50,8 @@ static const cli_option options[] = {
              "float32 vector of the query; 0: none, scores are those of the codes; default: 2"},
     {"ranges", 0, "FILE", .text = &ranges_path,
      .help = "ranges of an index of int8 or uint8; default: INDEX.ranges.npy, which \"attend embed\" writes beside it"},
+    CLI_BACKGROUND(&background),
+    CLI_SKIP_BROKEN(&skip_broken),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -466,7 +469,7 @@ static int answer_all(const cli_embedder *m, const corpus *c, scratch *s, int n,
     cli_lines_close(&in);
     if (rerank_name)
         cli_reranker_note(&s->reranker);
-    return !code && any_failed ? CLI_FAILED : code;
+    return !code && any_failed && !skip_broken ? CLI_FAILED : code;
 }
 
 /* Notes a prompt "passage" or "corpus" if lines of the corpus have none: encode_document of sentence-transformers 6
@@ -547,6 +550,8 @@ static int run(int n, char **arguments)
         code = cli_misuse("--rerank is of texts, but %s is a vision model", m.name);
     cli_embedder_note_measure(&m);
     if (!code)
+        code = cli_embedder_background(&m, background);
+    if (!code)
         code = search(&m, n, arguments);
     cli_embedder_close(&m);
     return code;
@@ -569,7 +574,7 @@ const cli_command cli_search = {
                "ranks them (\"attend rerank\"): its scores are printed, and in JSON also the similarity.\n\n"
                "With a vision model, queries and corpus are images: a query is a path (\"-\": standard input), the "
                "corpus a folder of images, or lines that are paths. An image that cannot be read is an error, but the "
-               "others are searched.",
+               "others are searched; with --skip-broken the command succeeds.",
     .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 --format npy -o proverbs.npy proverbs.txt\n"
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt\n"

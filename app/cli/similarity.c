@@ -15,7 +15,7 @@
 
 enum { BLOCK = 512, MAX_SENTENCES = 1000 };
 
-static const char *model_name, *pairs_path, *file, *prompt;
+static const char *model_name, *pairs_path, *file, *prompt, *background;
 static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
 static int64_t dims, threads, skip_bad_lines;
@@ -35,6 +35,7 @@ static const cli_option options[] = {
     CLI_SKIP_OPTION(&skip_bad_lines, "--pairs"),
     CLI_PROMPT(&prompt, "prompt", "sentence", "the model's default prompt, if it has one"),
     CLI_DIMS(&dims),
+    CLI_BACKGROUND(&background),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -298,6 +299,8 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_embedder_truncate(&m, dims);
     if (!code)
+        code = cli_embedder_background(&m, background);
+    if (!code)
         cli_embedder_note_measure(&m);
     if (!code)
         code = pairs_path ? run_pairs(&m) : run_all(&m, n, arguments);
@@ -318,7 +321,7 @@ const cli_command cli_similarity = {
         "The similarity is the cosine, or the measure that the model's folder names\n"
         "(similarity_fn_name): the dot product, or minus a distance.\n\n"
         "With a vision model, arguments and lines, and both of a pair, are paths of images; an argument may also "
-        "be a folder of images, or \"-\", an image from standard input.",
+        "be a folder with images in it or in its folders, or \"-\", an image from standard input.",
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
                 "attend similarity -m all-MiniLM-L6-v2 --json --file sentences.txt\n"
                 "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt\n"

@@ -4,6 +4,7 @@
 
 #include "io/json_scan.h"
 #include "text/ids.h"
+#include "attend_caption.h"
 
 /* The contents of a file, in its order. */
 typedef struct att_caption_file {
@@ -17,9 +18,10 @@ typedef struct att_caption_file {
     att_names bad;      /* the message about the first of them, or none */
 } att_caption_file;
 
-/* Reads a file. skip: the number of malformed lines that may be left out. Errors: those of att_caption_set_open.
+/* Reads a file, with these options for malformed lines and columns. Errors: those of att_caption_set_open.
  * (caption_file_read.c) */
-att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path, int64_t skip);
+att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path,
+                                 const att_caption_set_options *options);
 void att_caption_file_free(att_caption_file *f);
 
 /* ---- for the formats */

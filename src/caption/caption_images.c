@@ -1,21 +1,16 @@
 #include "caption/caption_images.h"
 #include "util/util.h"
 
-static att_status read_image(const void *set, int64_t i, att_image *out, att_ctx *ctx)
-{
-    return att_image_open(ctx, att_caption_set_path(set, i), NULL, out);
-}
-
 static att_status read_training(const void *images, int64_t i, att_image *out)
 {
     const att_caption_images *of = images;
-    return read_image(of->set[0], i, out, of->ctx);
+    return att_caption_set_read(of->set[0], i, out);
 }
 
 static att_status read_validation(const void *images, int64_t i, att_image *out)
 {
     const att_caption_images *of = images;
-    return read_image(of->set[1], i, out, of->ctx);
+    return att_caption_set_read(of->set[1], i, out);
 }
 
 static att_image_source source(const att_caption_images *i, int part)

@@ -1,5 +1,6 @@
 /* Makes sets of captioned images from a file of captions, a folder of images and a list of names. */
 #include "caption/caption_file.h"
+#include "image/image_files.h"
 #include "vision/image_set.h"
 #include "io/cancelled.h"
 #include "io/line_reader.h"
@@ -7,8 +8,6 @@
 #include "caption/plain_words.h"
 #include "attend_caption.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,11 @@ struct att_caption_set {
     att_names captions;   /* of all images, one image after another */
     int64_t *offsets;     /* [images + 1]: the first caption of each image */
     att_names info_texts; /* texts of info */
+    uint8_t background[3];
+    bool has_background;
 };
+
+enum { SEVERAL = -1 };
 
 /* A set under construction. */
 typedef struct building {
@@ -32,6 +35,8 @@ typedef struct building {
     int32_t *order;       /* [captions of the file]: captions by image; those of an image in the order of the file */
     int32_t *chosen;      /* [images of the file]: the images of the set, in its order; the first `images` are used */
     int64_t images;       /* of the set */
+    att_names found;      /* paths of the images of the folder and of its folders */
+    int64_t *place;       /* [images of the file]: the one in `found` that has its name, from 1; 0: none; SEVERAL */
     att_bytes normalized; /* scratch */
 } building;
 
@@ -72,16 +77,30 @@ static int64_t captions_of(const building *b, int64_t image) { return b->first[i
 
 /* ---- which images */
 
-/* Sets *found: whether the image exists or need not exist. */
-static att_status find_image(const building *b, int64_t image, bool *found)
+/* Writes the path of an image, and sets *found: whether it exists or need not exist. It is in the folder, or otherwise
+ * in one of its folders. */
+static att_status find_image(const building *b, int64_t image, char path[ATT_MAX_PATH], bool *found)
 {
-    char path[ATT_MAX_PATH];
+    att_ctx *ctx = b->set->ctx;
+    const char *name = att_ids_at(&b->file.images, image);
     *found = true;
-    if (!b->options.images)
+    if (!b->options.images) {
+        snprintf(path, ATT_MAX_PATH, "%s", name);
         return ATT_OK;
-    const att_status e = att_join_path(b->set->ctx, b->options.images, att_ids_at(&b->file.images, image), path);
-    *found = !e && att_is_file(path);
-    return e;
+    }
+    const att_status e = att_join_path(ctx, b->options.images, name, path);
+    const int64_t place = b->place[image];
+    if (e || att_is_file(path))
+        return e;
+    if (place == SEVERAL)
+        return att_fail(ctx, ATT_ERR_FORMAT,
+                        "several files in folders of %s have the name \"%s\", so that captions of it "
+                        "may be of any of them",
+                        b->options.images, name);
+    *found = place > 0;
+    if (*found)
+        snprintf(path, ATT_MAX_PATH, "%s", att_names_at(&b->found, place - 1));
+    return ATT_OK;
 }
 
 static att_status choose_listed(building *b, const att_where *where, att_byte_view name, bool *listed)
@@ -93,7 +112,8 @@ static att_status choose_listed(building *b, const att_where *where, att_byte_vi
         return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" has no caption in %s", shown, name.data, b->path);
     if (listed[image])
         return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" occurs a second time", shown, name.data);
-    const att_status e = find_image(b, image, &found);
+    char path[ATT_MAX_PATH];
+    const att_status e = find_image(b, image, path, &found);
     if (!e && !found)
         return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" is not in the folder %s", shown, name.data,
                            b->options.images);
@@ -127,11 +147,12 @@ static att_status choose_all(building *b)
 {
     int64_t captioned = 0, missing = -1;
     for (int64_t i = 0; i < att_ids_count(&b->file.images); i++) {
+        char path[ATT_MAX_PATH];
         bool found;
         if (!captions_of(b, i))
             continue;
         att_status e = att_check_cancelled(b->set->ctx, b->path);
-        e = e ? e : find_image(b, i, &found);
+        e = e ? e : find_image(b, i, path, &found);
         if (e)
             return e;
         captioned++;
@@ -160,23 +181,21 @@ static att_status choose_images(building *b)
     return e;
 }
 
-/* Counts images of the folder without a caption. */
-static att_status count_uncaptioned(building *b)
+/* Lists the images of the folder and of its folders, and counts those without a caption. */
+static att_status list_folder(building *b)
 {
+    att_image_walk w = {.ctx = b->set->ctx, .paths = &b->found};
     if (!b->options.images)
         return ATT_OK;
-    DIR *folder = opendir(b->options.images);
-    if (!folder)
-        return att_fail(b->set->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", b->options.images,
-                        strerror(errno));
-    att_status e = ATT_OK;
-    for (const struct dirent *d; !e && (d = readdir(folder));) {
-        e = att_check_cancelled(b->set->ctx, b->options.images);
-        const att_byte_view name = {d->d_name, strlen(d->d_name)};
-        const int64_t image = att_image_has_name(d->d_name) ? att_ids_find(&b->file.images, name) : 0;
-        b->set->info.uncaptioned += att_image_has_name(d->d_name) && (image < 0 || !captions_of(b, image));
+    const att_status e = att_image_walk_folder(&w, b->options.images, NULL);
+    for (int64_t i = 0; !e && i < (int64_t)b->found.n; i++) {
+        const char *path = att_names_at(&b->found, i), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        const int64_t image = att_ids_find(&b->file.images, (att_byte_view){name, strlen(name)});
+        if (image < 0 || !captions_of(b, image))
+            b->set->info.uncaptioned++;
+        else
+            b->place[image] = b->place[image] ? SEVERAL : i + 1;
     }
-    closedir(folder);
     return e;
 }
 
@@ -185,10 +204,8 @@ static att_status count_uncaptioned(building *b)
 static att_status add_path(building *b, int32_t image)
 {
     char path[ATT_MAX_PATH];
-    const char *name = att_ids_at(&b->file.images, image);
-    if (!b->options.images)
-        return att_names_add(&b->set->paths, name);
-    const att_status e = att_join_path(b->set->ctx, b->options.images, name, path);
+    bool found;
+    const att_status e = find_image(b, image, path, &found);
     return e ? e : att_names_add(&b->set->paths, path);
 }
 
@@ -218,6 +235,9 @@ static att_status add_images(building *b)
         s->info.max_captions = att_max(s->info.max_captions, captions_of(b, image));
         s->offsets[i + 1] = (int64_t)s->captions.n;
     }
+    s->has_background = b->options.background;
+    if (s->has_background)
+        memcpy(s->background, b->options.background, sizeof s->background);
     s->info.format = b->file.format;
     s->info.images = b->images;
     s->info.skipped = b->file.skipped;
@@ -232,7 +252,7 @@ static att_status add_images(building *b)
 static att_status build(building *b)
 {
     att_ctx *ctx = b->set->ctx;
-    att_status e = att_caption_file_read(&b->file, ctx, b->path, b->options.skip_bad_lines);
+    att_status e = att_caption_file_read(&b->file, ctx, b->path, &b->options);
     if (e)
         return e;
     const size_t captions = b->file.captions.n, images = (size_t)att_ids_count(&b->file.images);
@@ -240,13 +260,14 @@ static att_status build(building *b)
     b->order = att_alloc(ctx, captions, sizeof *b->order);
     b->first = att_calloc(ctx, images + 1, sizeof *b->first);
     b->chosen = att_alloc(ctx, images, sizeof *b->chosen);
-    if (!b->words || !b->order || !b->first || !b->chosen)
+    b->place = att_calloc(ctx, images + 1, sizeof *b->place);
+    if (!b->words || !b->order || !b->first || !b->chosen || !b->place)
         return ATT_ERR_MEMORY;
     e = count_words(b);
     if (e)
         return e;
     sort_by_image(b);
-    e = count_uncaptioned(b);
+    e = list_folder(b);
     e = e ? e : choose_images(b);
     return e ? e : add_images(b);
 }
@@ -258,7 +279,7 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"captions", captions}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    building b = {.path = captions, .normalized.ctx = ctx, .file.ctx = ctx};
+    building b = {.path = captions, .normalized.ctx = ctx, .found.text.ctx = ctx, .file.ctx = ctx};
     att_status e = att_options_read(&b.options, sizeof b.options, options, "att_caption_set_options");
     if (e)
         return e;
@@ -272,6 +293,8 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     att_free(ctx, b.order);
     att_free(ctx, b.first);
     att_free(ctx, b.chosen);
+    att_free(ctx, b.place);
+    att_names_free(&b.found);
     att_bytes_free(&b.normalized);
     if (e)
         att_caption_set_free(b.set);
@@ -299,7 +322,13 @@ att_status att_caption_set_leave_out(att_caption_set *s, const bool *out)
     att_status e = att_count_left(s->ctx, out, s->info.images, &n);
     if (e || n == s->info.images)
         return e;
-    att_caption_set rest = {.ctx = s->ctx, .info = s->info, .paths.text.ctx = s->ctx, .captions.text.ctx = s->ctx};
+    att_caption_set rest = {.ctx = s->ctx,
+                            .info = s->info,
+                            .paths.text.ctx = s->ctx,
+                            .captions.text.ctx = s->ctx,
+                            .info_texts = s->info_texts,
+                            .has_background = s->has_background};
+    memcpy(rest.background, s->background, sizeof rest.background);
     rest.info.images = rest.info.max_captions = 0; /* max_words is kept, as an upper bound */
     rest.offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *rest.offsets);
     e = rest.offsets ? ATT_OK : ATT_ERR_MEMORY;
@@ -331,6 +360,19 @@ att_status att_caption_set_describe(const att_caption_set *s, att_caption_set_in
     if (att_require(__func__, ATT_NAMED({"s", s}, {"info", info})))
         return ATT_ERR_ARGUMENT;
     return att_info_write(info, &s->info, sizeof s->info, "att_caption_set_info");
+}
+
+att_status att_caption_set_read(const att_caption_set *s, int64_t i, att_image *out)
+{
+    if (out)
+        *out = (att_image){0};
+    if (att_require(__func__, ATT_NAMED({"s", s}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (i < 0 || i >= s->info.images)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT, "i is %lld, but there are %lld images", (long long)i,
+                        (long long)s->info.images);
+    const att_image_options o = {.size = sizeof o, .background = s->has_background ? s->background : NULL};
+    return att_image_open(s->ctx, att_names_at(&s->paths, i), &o, out);
 }
 
 const char *att_caption_set_path(const att_caption_set *s, int64_t i)

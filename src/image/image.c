@@ -46,6 +46,12 @@ static int find_format(const uint8_t *data, size_t bytes)
     return -1;
 }
 
+bool att_image_begins_as_one(const uint8_t *data, size_t bytes)
+{
+    const int i = find_format(data, bytes);
+    return i >= 0 && formats[i].decode && strcmp(formats[i].name, "TIFF") != 0;
+}
+
 #ifdef ATT_WEBP
 #define SUPPORTED "JPEG, PNG and WebP"
 #else

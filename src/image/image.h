@@ -23,6 +23,11 @@ att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orienta
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_webp_decode(const att_image_file *f, att_image *out, int *orientation);
 
+/* Returns whether the first bytes of a file are those of an image that is decoded, and of no TIFF file: photos as
+ * cameras record them, .nef or .dng, begin as TIFF, but have only a small preview there. */
+enum { ATT_IMAGE_MAGIC = 12 };
+bool att_image_begins_as_one(const uint8_t *data, size_t bytes);
+
 /* Allocates the pixels of a file. A decoder calls it when it knows the header, before it allocates anything else of
  * that size. besides: bytes that decoding needs temporarily. Errors: more pixels than options.max_pixels, and those of
  * att_image_file_check.

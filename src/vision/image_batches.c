@@ -64,14 +64,27 @@ static void erase_square(const att_image_input *in, int64_t side, uint32_t word,
                    (size_t)in->info.channels * sizeof *pixels);
 }
 
-/* Makes image `number`, augmented. scratch: memory for one image. */
-static void augment(const att_image_batches *b, int64_t epoch, uint32_t number, const att_image *image,
-                    att_image *scratch, float *pixels)
+/* An image of a batch. */
+typedef struct place {
+    uint32_t number; /* of the image */
+    uint32_t at;     /* its place in the epoch, from 1, if images repeat in an epoch; otherwise 0 */
+    int64_t epoch;
+} place;
+
+static place place_of(const att_image_batches *b, const maker *m, int64_t row)
+{
+    const int64_t at = b->how.repeats ? 1 + m->batch.batch * b->how.repeats + row : 0;
+    return (place){m->images[row], (uint32_t)at, m->batch.epoch};
+}
+
+/* Augments the image of a place. scratch: memory for one image. */
+static void augment(const att_image_batches *b, const place *p, const att_image *image, att_image *scratch,
+                    float *pixels)
 {
     const att_augmentation *a = &b->how;
     const int64_t shifts = 2 * a->crop + 1;
     uint32_t r[4];
-    att_random(a->seed, (const uint32_t[]){number, (uint32_t)epoch, 0, RANDOM_CHANGES}, r);
+    att_random(a->seed, (const uint32_t[]){p->number, (uint32_t)p->epoch, p->at, RANDOM_CHANGES}, r);
     shift_and_flip(image, below(r[0], shifts) - a->crop, below(r[1], shifts) - a->crop, a->flip && r[2] >> 31,
                    scratch->pixels);
     att_image_processor_normalize(b->in->processor, scratch, pixels);
@@ -79,16 +92,15 @@ static void augment(const att_image_batches *b, int64_t epoch, uint32_t number, 
         erase_square(b->in, a->cutout, r[3], pixels);
 }
 
-static att_status make_image(const att_image_batches *b, int64_t epoch, uint32_t number, att_image *scratch,
-                             float *pixels)
+static att_status make_image(const att_image_batches *b, place p, att_image *scratch, float *pixels)
 {
     att_image image;
     if (att_cancelled(b->ctx))
         return att_fail(b->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
-    const att_status e = att_image_input_read(b->in, &b->from, number, &image);
+    const att_status e = att_image_input_read(b->in, &b->from, p.number, &image);
     if (e)
         return e;
-    augment(b, epoch, number, &image, scratch, pixels);
+    augment(b, &p, &image, scratch, pixels);
     att_image_free(b->ctx, &image);
     return ATT_OK;
 }
@@ -136,7 +148,7 @@ static att_status mix(const att_image_batches *b, const maker *m, att_image *scr
                 mix_two(batch->share, elements, x, batch->pixels + at * elements);
             continue;
         }
-        e = make_image(b, batch->epoch, m->images[partner], scratch, other);
+        e = make_image(b, place_of(b, m, partner), scratch, other);
         if (!e)
             mix_two(batch->share, elements, x, other);
     }
@@ -156,7 +168,7 @@ static att_status make_images(const att_image_batches *b, maker *m)
     float *other = mixes && batch->n < m->all ? att_alloc(b->ctx, (size_t)elements, sizeof *other) : NULL;
     att_status e = scratch.pixels && (other || !mixes || batch->n == m->all) ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < batch->n; i++)
-        e = make_image(b, batch->epoch, batch->images[i], &scratch, batch->pixels + i * elements);
+        e = make_image(b, place_of(b, m, batch->first + i), &scratch, batch->pixels + i * elements);
     if (mixes)
         batch->share = (float)att_mixup_share(b->how.mixup, b->how.seed, batch->epoch, batch->batch);
     if (mixes && !e)
@@ -184,40 +196,6 @@ static void make(const att_image_batches *b, maker *m)
         snprintf(m->why, sizeof m->why, "%s", att_error(b->ctx));
         m->number = att_error_number();
     }
-}
-
-/* ---- which images */
-
-att_status att_image_order_make(att_ctx *ctx, int64_t images, int64_t size, uint64_t seed, att_image_order *out)
-{
-    *out = (att_image_order){.ctx = ctx, .seed = seed, .images = images, .size = size};
-    out->order = att_alloc(ctx, (size_t)images, sizeof *out->order);
-    return out->order ? ATT_OK : ATT_ERR_MEMORY;
-}
-
-void att_image_order_free(att_image_order *o)
-{
-    if (o->order)
-        att_free(o->ctx, o->order);
-    o->order = NULL;
-}
-
-int64_t att_image_order_begin(att_image_order *o, int64_t epoch)
-{
-    att_permutation(o->seed, 0, epoch, o->images, o->order);
-    o->epoch = epoch;
-    return att_ceil_div(o->images, o->size);
-}
-
-att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch, int64_t first, int64_t last)
-{
-    const int64_t begin = att_min(batch * o->size, o->images), n = att_min(o->size, o->images - begin);
-    return (att_image_choice){.epoch = o->epoch,
-                              .batch = batch,
-                              .images = o->order + begin,
-                              .n = n,
-                              .first = att_min(first, n),
-                              .last = att_min(last, n)};
 }
 
 /* ---- the thread */

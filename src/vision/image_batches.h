@@ -3,36 +3,16 @@
 #define ATT_VISION_IMAGE_BATCHES_H
 
 #include "vision/image_input.h"
+#include "vision/image_order.h"
 
 typedef struct att_augmentation {
     int64_t crop, cutout; /* as in att_image_training_options */
     bool flip;
     double mixup;
     uint64_t seed;
+    int64_t repeats; /* images of a batch, if an epoch may have an image several times, each changed in its own way; or
+                      * 0 */
 } att_augmentation;
-
-/* The images of a batch. */
-typedef struct att_image_choice {
-    int64_t epoch, batch;   /* numbers, which determine the random changes */
-    const uint32_t *images; /* [n]: the whole batch */
-    int64_t n;
-    int64_t first, last; /* rows of it that are made; none if they are equal */
-} att_image_choice;
-
-/* The images of an epoch, in random order. */
-typedef struct att_image_order {
-    att_ctx *ctx;
-    uint64_t seed;
-    int64_t images, size, epoch; /* size: images of a batch, or fewer in the last one */
-    uint32_t *order;             /* [images] */
-} att_image_order;
-att_status att_image_order_make(att_ctx *ctx, int64_t images, int64_t size, uint64_t seed, att_image_order *out);
-void att_image_order_free(att_image_order *o);
-/* Begins an epoch. Returns its number of batches. */
-int64_t att_image_order_begin(att_image_order *o, int64_t epoch);
-/* Returns rows [first, last) of a batch of the epoch. last INT64_MAX: to the end. n is 0 for a batch after the last
- * one. */
-att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch, int64_t first, int64_t last);
 
 typedef struct att_image_batch {
     int64_t epoch, batch, first, n; /* rows [first, first + n) */

@@ -1,5 +1,5 @@
 /* Divides a set of images in two. */
-#include "vision/image_set.h"
+#include "vision/image_groups.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -41,8 +41,10 @@ static att_status append(const att_image_set *s, int64_t i, att_image_set *to)
     const size_t bytes = (size_t)(s->info.height * s->info.width * s->info.channels);
     const int64_t n = to->info.images++;
     to->classes[n] = s->classes[i];
-    if (!s->pixels)
-        return att_names_add(&to->paths, att_names_at(&s->paths, i));
+    if (!s->pixels) {
+        const att_status e = s->groups.n ? att_names_add(&to->groups, att_names_at(&s->groups, i)) : ATT_OK;
+        return e ? e : att_names_add(&to->paths, att_names_at(&s->paths, i));
+    }
     memcpy(to->pixels + (size_t)n * bytes, s->pixels + (size_t)i * bytes, bytes);
     return ATT_OK;
 }
@@ -54,9 +56,13 @@ static att_status make_like(const att_image_set *s, int64_t n, att_image_set **o
     *out = NULL;
     if (!x)
         return ATT_ERR_MEMORY;
-    x->ctx = x->labels.text.ctx = x->paths.text.ctx = s->ctx;
+    x->ctx = x->labels.text.ctx = x->paths.text.ctx = x->groups.text.ctx = s->ctx;
+    x->above_classes = s->above_classes;
     x->info = s->info;
     x->info.images = 0;
+    memcpy(x->passed_over, s->passed_over, sizeof x->passed_over);
+    memcpy(x->background, s->background, sizeof x->background);
+    x->has_background = s->has_background;
     x->classes = att_alloc(s->ctx, (size_t)n, sizeof *x->classes);
     if (s->pixels)
         x->pixels = att_alloc(s->ctx, (size_t)n, (size_t)(s->info.height * s->info.width * s->info.channels));
@@ -87,14 +93,24 @@ static att_status divide(att_image_set *s, double share, uint64_t seed, class_re
                          att_image_set **out)
 {
     att_image_set *rest;
+    int64_t n = 0;
+    att_status e = ATT_OK;
     for (int64_t i = 0; i < s->info.images; i++)
         count[s->classes[i]].count++;
-    const int64_t n = mark(s, share, seed, count, marked);
+    if (s->groups.n)
+        e = att_image_groups_mark(s, share, seed, marked, &n);
+    else
+        n = mark(s, share, seed, count, marked);
+    if (e)
+        return e;
+    if (n < 1 && s->groups.n)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT,
+                        "no group of images can be held out: some class would have no image left");
     if (n < 1)
         return att_fail(s->ctx, ATT_ERR_ARGUMENT,
                         "each of the %lld classes has at most one image, so none can be held out",
                         (long long)s->info.classes);
-    att_status e = copy(s, marked, true, n, out);
+    e = copy(s, marked, true, n, out);
     e = e ? e : copy(s, marked, false, s->info.images - n, &rest);
     if (e) {
         att_image_set_free(*out);

@@ -185,7 +185,7 @@ att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split sp
     att_image_set *s = att_calloc(ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
-    s->ctx = s->labels.text.ctx = s->paths.text.ctx = ctx;
+    s->ctx = s->labels.text.ctx = s->paths.text.ctx = s->groups.text.ctx = ctx;
     e = open_folder(s, path, split, labels, n_labels);
     if (e)
         att_image_set_free(s);
@@ -200,6 +200,7 @@ void att_image_set_free(att_image_set *s)
         return;
     att_names_free(&s->labels);
     att_names_free(&s->paths);
+    att_names_free(&s->groups);
     att_free(s->ctx, s->pixels);
     att_free(s->ctx, s->classes);
     att_free(s->ctx, s);
@@ -209,7 +210,9 @@ att_status att_image_set_describe(const att_image_set *s, att_image_set_info *in
 {
     if (att_require(__func__, ATT_NAMED({"s", s}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_info_write(info, &s->info, sizeof s->info, "att_image_set_info");
+    att_image_set_info all = s->info;
+    all.passed_over = s->passed_over;
+    return att_info_write(info, &all, sizeof all, "att_image_set_info");
 }
 
 const char *att_image_set_label(const att_image_set *s, int64_t i)
@@ -225,6 +228,16 @@ int32_t att_image_set_class(const att_image_set *s, int64_t i)
 const char *att_image_set_path(const att_image_set *s, int64_t i)
 {
     return s && i >= 0 && i < (int64_t)s->paths.n ? att_names_at(&s->paths, i) : NULL;
+}
+
+att_status att_image_set_background(att_image_set *s, const uint8_t *background)
+{
+    if (att_require(__func__, ATT_NAMED({"s", s})))
+        return ATT_ERR_ARGUMENT;
+    s->has_background = background;
+    if (background)
+        memcpy(s->background, background, sizeof s->background);
+    return ATT_OK;
 }
 
 /* Copies image i from memory. */
@@ -249,5 +262,6 @@ att_status att_image_set_read(const att_image_set *s, int64_t i, att_image *out)
     if (i < 0 || i >= s->info.images)
         return att_fail(s->ctx, ATT_ERR_ARGUMENT, "i is %lld, but there are %lld images", (long long)i,
                         (long long)s->info.images);
-    return s->pixels ? copy_image(s, i, out) : att_image_open(s->ctx, att_names_at(&s->paths, i), NULL, out);
+    const att_image_options o = {.size = sizeof o, .background = s->has_background ? s->background : NULL};
+    return s->pixels ? copy_image(s, i, out) : att_image_open(s->ctx, att_names_at(&s->paths, i), &o, out);
 }

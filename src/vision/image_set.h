@@ -2,6 +2,7 @@
 #ifndef ATT_VISION_IMAGE_SET_H
 #define ATT_VISION_IMAGE_SET_H
 
+#include "image/image_files.h"
 #include "io/string_list.h"
 #include "io/file.h"
 
@@ -21,11 +22,16 @@ extern const att_image_format att_format_idx, att_format_cifar10, att_format_fol
 struct att_image_set {
     att_ctx *ctx;
     att_image_set_info info;
-    att_names labels;     /* of classes */
-    att_names paths;      /* of images; empty: they are in memory */
-    uint8_t *pixels;      /* [images, height, width, channels]; or NULL */
-    int32_t *classes;     /* [images] */
-    atomic_int trainings; /* the number of open trainings that read from it */
+    att_names labels;                        /* of classes */
+    att_names paths;                         /* of images; empty: they are in memory */
+    att_names groups;                        /* [images]: of images, if they have any */
+    size_t above_classes;                    /* bytes of paths before the folder of the class */
+    uint8_t *pixels;                         /* [images, height, width, channels]; or NULL */
+    int32_t *classes;                        /* [images] */
+    char passed_over[ATT_PASSED_OVER_BYTES]; /* info.passed_over */
+    uint8_t background[3];                   /* behind transparent pixels, */
+    bool has_background;                     /* if there is one */
+    atomic_int trainings;                    /* the number of open trainings that read from it */
 };
 /* Counts a training that begins (+1) or ends (-1) to read from s, which is constant for its caller. */
 static inline void att_image_set_count_training(const att_image_set *s, int change)

@@ -134,8 +134,12 @@ static att_status open_data(void *self, const char *folder, bool resume)
 {
     image_data *t = self;
     const att_image_training_options *o = &t->options;
-    const att_augmentation how = {
-        .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = t->base.common.seed};
+    const att_augmentation how = {.crop = o->crop,
+                                  .cutout = o->cutout,
+                                  .flip = o->flip,
+                                  .mixup = o->mixup,
+                                  .seed = t->base.common.seed,
+                                  .repeats = o->balance ? o->batch : 0};
     const att_image_source from = att_image_source_of_set(o->images);
     (void)resume;
     att_status e = folder && o->model ? att_training_other_folder(t->base.ctx, folder, o->model) : ATT_OK;
@@ -149,6 +153,8 @@ static att_status open_data(void *self, const char *folder, bool resume)
     e = e ? e : sum_model(t);
     e = e ? e : att_image_batches_new(t->base.ctx, &t->input, &from, &how, o->batch, &t->batches);
     e = e ? e : att_image_order_make(t->base.ctx, t->set.images, o->batch, t->base.common.seed, &t->order);
+    if (!e && o->balance)
+        e = att_image_order_balance(&t->order, o->images->classes, t->set.classes);
     t->options.settings = t->options.model = NULL; /* they belong to the caller and are not used any more */
     if (!e)
         sum_images(t);
@@ -237,6 +243,7 @@ static void settings(const void *self, att_fields *fields)
     att_fields_int(fields, "flip", o->flip);
     att_fields_double(fields, "mixup", o->mixup);
     att_fields_int(fields, "cutout", o->cutout);
+    att_fields_int(fields, "balance", o->balance);
 }
 
 static void describe(const void *self, att_training_info *info)

@@ -45,6 +45,63 @@ static att_caption_set_info describe(const att_caption_set *s)
     return info;
 }
 
+/* ---- columns */
+
+static void columns_are_found_by_name_or_number(void **state)
+{
+    (void)state;
+    static const char german[] =
+        "Nr;Dateiname;Beschreibung\n1;a.png;Ein Hund; der bellt\n2;b.png;\"Eine Katze; müde\"\n",
+                      plain[] = "1,a.png,A dog\n2,b.png,A cat\n";
+    att_caption_set *s = open_set(german, ATT_OPTIONS(att_caption_set_options, .image_column = "dateiname",
+                                                      .caption_column = "3", .skip_bad_lines = 1));
+    assert_int_equal(describe(s).images, 1);
+    assert_string_equal(att_caption_set_path(s, 0), "b.png");
+    assert_string_equal(att_caption_set_caption(s, 0, 0), "eine katze müde");
+    att_caption_set_free(s);
+    s = open_set(plain, ATT_OPTIONS(att_caption_set_options, .image_column = "2", .caption_column = "3"));
+    assert_int_equal(describe(s).images, 2); /* two numbers: there is no header */
+    assert_string_equal(att_caption_set_caption(s, 0, 0), "a dog");
+    att_caption_set_free(s);
+    s = open_set("caption,filename,photo\nA dog,x,a.png\n",
+                 ATT_OPTIONS(att_caption_set_options, .image_column = "photo"));
+    assert_string_equal(att_caption_set_path(s, 0), "a.png");
+    att_caption_set_free(s);
+    check_refused_bytes(german, sizeof german - 1, ATT_OPTIONS(att_caption_set_options, .image_column = "Bild"),
+                        "there is no column \"Bild\"; the columns are \"Nr\", \"Dateiname\", \"Beschreibung\"");
+    check_refused_bytes(plain, sizeof plain - 1,
+                        ATT_OPTIONS(att_caption_set_options, .image_column = "2", .caption_column = "4"),
+                        "there is no column \"4\"; the columns are \"1\", \"a.png\", \"A dog\"");
+    check_refused_bytes("{\"images\": [], \"annotations\": []}", 33,
+                        ATT_OPTIONS(att_caption_set_options, .image_column = "x"),
+                        "JSON, which has no columns to name");
+}
+
+static void images_are_found_in_folders_of_the_folder(void **state)
+{
+    (void)state;
+    const char *const options_images = path_of("photos");
+    char images[256], expected[288];
+    snprintf(images, sizeof images, "%s", options_images);
+    folder_write(&folder, "photos/2020/a.png", "");
+    folder_write(&folder, "photos/2021/b.png", "");
+    folder_write(&folder, "photos/2021/a.png", "");
+    folder_write(&folder, "photos/c.png", "");
+    folder_write(&folder, "photos/2021/c.png", "");
+    folder_write(&folder, "photos/2021/d.png", "");
+    const att_caption_set_options o = {.size = sizeof o, .images = images};
+    att_caption_set *s = open_set("b.png\tA cat\nc.png\tA dog\ne.png\tNone\n", &o);
+    assert_int_equal(describe(s).images, 2);
+    assert_int_equal(describe(s).missing, 1);
+    assert_int_equal(describe(s).uncaptioned, 3);
+    snprintf(expected, sizeof expected, "%s/2021/b.png", images);
+    assert_string_equal(att_caption_set_path(s, 0), expected);
+    snprintf(expected, sizeof expected, "%s/c.png", images); /* rather than that of a folder */
+    assert_string_equal(att_caption_set_path(s, 1), expected);
+    att_caption_set_free(s);
+    check_refused_bytes("a.png\tA cat\n", 12, &o, "have the name \"a.png\"");
+}
+
 /* ---- words */
 
 static void words_are_letters_and_digits_in_lower_case(void **state)
@@ -405,6 +462,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_list_chooses_images_in_its_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_list_asks_for_must_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_format_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(columns_are_found_by_name_or_number, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(images_are_found_in_folders_of_the_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hostile_names_and_captions_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged_json_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(opening_is_cancelled, set_up, tear_down),

@@ -104,6 +104,25 @@ static void assert_interval(const char *name, att_interval expected, att_interva
     assert_near(name, expected.high, found.high, 1e-12);
 }
 
+/* Newcombe (1998), table II, method 10: the difference of 56 of 70 and 48 of 80 is 0.2, from 0.0524 to 0.3339. The
+ * share of failures of the second is its mirror image, so that the mean of 56/70 and 32/80 is half of 1 more. */
+static void the_interval_of_balanced_accuracy_is_newcombes_for_two_classes(void **state)
+{
+    (void)state;
+    att_interval mean, share;
+    const int64_t right[] = {56, 0, 32}, n[] = {70, 0, 80}; /* the class without images does not count */
+    assert_int_equal(att_balanced_accuracy(right, n, 3, &mean), ATT_OK);
+    assert_near("mean", 0.6, mean.mean, 1e-15);
+    assert_near("low", (1 + 0.0524) / 2, mean.low, 0.00005 / 2 + 1e-15); /* the table has four digits */
+    assert_near("high", (1 + 0.3339) / 2, mean.high, 0.00005 / 2 + 1e-15);
+    assert_int_equal(att_share_interval(56, 70, &share), ATT_OK);
+    assert_int_equal(att_balanced_accuracy(right, n, 1, &mean), ATT_OK);
+    assert_interval("one class", share, mean);
+    assert_int_equal(att_balanced_accuracy(right + 1, n + 1, 1, &mean), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(NULL), "att_balanced_accuracy: none of the 1 classes has a trial");
+    assert_int_equal(att_balanced_accuracy(n, right, 1, &mean), ATT_ERR_ARGUMENT);
+}
+
 static void measures_of_ranks_are_those_of_their_definitions(void **state)
 {
     (void)state;
@@ -210,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_interval_of_a_share_is_that_of_wilson),
         cmocka_unit_test(the_calibration_error_is_that_of_its_definition),
+        cmocka_unit_test(the_interval_of_balanced_accuracy_is_newcombes_for_two_classes),
         cmocka_unit_test(measures_of_ranks_are_those_of_their_definitions),
         cmocka_unit_test(a_cyclic_permutation_is_one_cycle_and_any_of_them),
         cmocka_unit_test(wrong_sizes_and_values_are_refused),

@@ -14,7 +14,7 @@
 
 /* The values of the options */
 typedef struct attention_request {
-    const char *argument, *model, *target, *svg, *pair, *prompt;
+    const char *argument, *model, *target, *svg, *pair, *prompt, *background;
     cli_texts hide, zero;
     int64_t layer, head, from, threads; /* -1: not given */
     int side, dtype;                    /* side -1: not given */

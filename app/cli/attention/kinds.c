@@ -149,7 +149,12 @@ static attention_result target(const attended *a)
 
 static int read_image(attended *a)
 {
-    cli_images_read(a->m.base.ctx, 1, &a->asked->argument, NULL, &a->image);
+    att_image_options o = {.size = sizeof o};
+    uint8_t color[3];
+    const int code = cli_read_background(a->asked->background, color, &o);
+    if (code)
+        return code;
+    cli_images_read(a->m.base.ctx, 1, &a->asked->argument, &o, &a->image);
     return cli_image_code(&a->image);
 }
 

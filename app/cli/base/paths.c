@@ -4,7 +4,6 @@
 
 #include <attend_vision.h>
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,38 +19,33 @@ static int add(cli_paths *p, char *path)
     return CLI_DONE;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static int add_folder(cli_paths *p, const char *folder)
+/* Adds the images of a folder. */
+static int add_folder(cli_paths *p, att_ctx *ctx, const char *folder)
 {
-    const size_t length = strlen(folder);
-    const char *slash = length && folder[length - 1] == '/' ? "" : "/";
-    const int64_t first = p->n;
-    int code = CLI_DONE;
-    DIR *d = opendir(folder);
-    if (!d)
-        return cli_fail_errno(folder);
-    for (const struct dirent *e; !code && (e = readdir(d));) {
-        char *path;
-        if (e->d_name[0] != '.' && att_image_has_name(e->d_name))
-            code = add(p, asprintf(&path, "%s%s%s", folder, slash, e->d_name) < 0 ? NULL : path);
-    }
-    closedir(d);
-    if (!code && p->n == first)
-        return cli_fail("%s is a folder without images; their names end in .jpg, .jpeg, .png or .webp", folder);
-    if (!code)
-        qsort(p->path + first, (size_t)(p->n - first), sizeof *p->path, by_name);
+    att_image_files *found;
+    int code = cli_status(ctx, att_image_files_open(ctx, folder, &found));
+    const char *rest = code ? "" : att_image_files_passed_over(found);
+    if (!code && att_image_files_count(found) == 0)
+        code = cli_fail("%s is a folder without images; their names end in .jpg, .jpeg, .png or .webp%s%s%s", folder,
+                        *rest ? ", and there are only " : "", rest, *rest ? " files" : "");
+    for (int64_t i = 0; !code && i < att_image_files_count(found); i++)
+        code = add(p, strdup(att_image_files_path(found, i)));
+    if (!code && *rest)
+        cli_note("%s: %s passed over", folder, rest);
+    att_image_files_free(found);
     return code;
 }
 
 int cli_paths_of_images(cli_paths *p, int n, char *const *given)
 {
     struct stat s;
-    int code = CLI_DONE;
+    att_ctx *ctx;
     *p = (cli_paths){0};
+    int code = cli_open(&ctx, 1);
     for (int i = 0; !code && i < n; i++)
-        code = strcmp(given[i], "-") && !stat(given[i], &s) && S_ISDIR(s.st_mode) ? add_folder(p, given[i])
+        code = strcmp(given[i], "-") && !stat(given[i], &s) && S_ISDIR(s.st_mode) ? add_folder(p, ctx, given[i])
                                                                                   : add(p, strdup(given[i]));
+    att_close(ctx);
     return code;
 }
 

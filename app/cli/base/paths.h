@@ -11,8 +11,8 @@ typedef struct cli_paths {
     size_t room;
 } cli_paths;
 
-/* Lists the paths given [n]. Replaces a folder by the images in it (att_image_has_name), in the byte order of their
- * names. Fails if a folder has none. */
+/* Lists the paths given [n]. Replaces a folder by the images in it and in its folders (att_image_files), and reports
+ * the files that it passes over. Fails if a folder has no image. */
 int cli_paths_of_images(cli_paths *p, int n, char *const *given);
 void cli_paths_free(cli_paths *p);
 

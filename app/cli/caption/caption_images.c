@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *unit,
+int caption_image_blocks(const cli_captioner *m, const char *const *paths, int64_t n, const char *unit,
                          int (*each)(void *user, int64_t first, int64_t count, const att_image *images), void *user)
 {
+    att_ctx *ctx = m->base.ctx;
     const int64_t room = cli_images_at_once(ctx);
     cli_image *read = malloc((size_t)room * sizeof *read);
     att_image *image = malloc((size_t)room * sizeof *image);
@@ -16,7 +17,7 @@ int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, cons
     for (int64_t first = 0; !code && first < n; first += room) {
         const int64_t count = n - first < room ? n - first : room;
         cli_progress_show(&line, first, unit, (double)first / (double)n);
-        cli_images_read(ctx, count, paths + first, NULL, read);
+        cli_images_read(ctx, count, paths + first, m->image_options.size ? &m->image_options : NULL, read);
         for (int64_t i = 0; !code && i < count; i++) {
             code = cli_image_code(&read[i]);
             image[i] = read[i].image;
@@ -62,7 +63,7 @@ int caption_image_features(const cli_captioner *m, const char *const *paths, int
     const size_t size = (size_t)(x.locations * m->info.features);
     x.grids = malloc((size_t)cli_images_at_once(m->base.ctx) * size * sizeof *x.grids);
     const int code =
-        x.grids ? caption_image_blocks(m->base.ctx, paths, n, "images encoded", encode_block, &x) : cli_fail_memory();
+        x.grids ? caption_image_blocks(m, paths, n, "images encoded", encode_block, &x) : cli_fail_memory();
     free(x.grids);
     return code;
 }

@@ -5,7 +5,7 @@
 #include "captioner.h"
 
 /* Calls each with images first .. first + count - 1 of those at paths [n], which it reads. unit: for the progress. */
-int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *unit,
+int caption_image_blocks(const cli_captioner *m, const char *const *paths, int64_t n, const char *unit,
                          int (*each)(void *user, int64_t first, int64_t count, const att_image *images), void *user);
 
 /* Computes the features of images at paths [n]: means over all locations of the encoder's grids. out [n,

@@ -1,5 +1,7 @@
 #include "captioner.h"
 
+#include <string.h>
+
 static int describe(cli_model *base)
 {
     cli_captioner *m = (cli_captioner *)base;
@@ -26,4 +28,25 @@ int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, in
         return cli_misuse("--max-words: %s writes captions of up to %lld words, not %lld", m->base.name,
                           (long long)m->info.max_words, (long long)s->max_words);
     return CLI_DONE;
+}
+
+int cli_captions_open(const cli_captions *c, att_ctx *ctx, const char *list, att_caption_set **out)
+{
+    att_image_options image = {.size = sizeof image};
+    uint8_t color[3];
+    const int code = cli_read_background(c->background, color, &image);
+    if (code)
+        return code;
+    const att_caption_set_options o = {.size = sizeof o,
+                                       .images = c->images,
+                                       .list = list,
+                                       .skip_bad_lines = c->skip_bad_lines,
+                                       .image_column = c->image_column,
+                                       .caption_column = c->caption_column,
+                                       .background = image.background};
+    const att_status s = att_caption_set_open(ctx, c->data, &o, out);
+    const char *message = att_error(ctx);
+    if (s && (strstr(message, "; the columns are ") || strstr(message, "; expected lines ")))
+        return cli_fail("%s; --image-column and --caption-column name others", message);
+    return cli_status(ctx, s);
 }

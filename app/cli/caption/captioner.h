@@ -10,6 +10,8 @@ typedef struct cli_captioner {
     cli_model base;
     const att_caption_model *model;
     att_caption_model_info info;
+    att_image_options image_options; /* how a command decodes images; size 0: by the defaults */
+    uint8_t background[3];
 } cli_captioner;
 extern const cli_model_kind cli_captioner_kind;
 /* att_caption; 0, or a code after a message, which names the model if it is the fault of that. */
@@ -25,7 +27,28 @@ typedef struct cli_caption_search {
 /* Checks the options against the model. *s must not move while the options are used. */
 int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, int64_t n_best, att_caption_options *o);
 
+/* Options of commands that read captions of images. */
+typedef struct cli_captions {
+    const char *data, *images; /* --data, --images */
+    const char *image_column, *caption_column, *background;
+    int64_t skip_bad_lines;
+} cli_captions;
+/* Opens the set of the images that a list names; list NULL: all. Messages name the options of columns. */
+int cli_captions_open(const cli_captions *c, att_ctx *ctx, const char *list, att_caption_set **out);
+
 /* clang-format off */
+/* c: a cli_captions */
+#define CLI_CAPTIONS(c)                                                                      \
+    {"data", 'd', "FILE", .text = &(c).data, .required = true,                               \
+     .help = "captions of images: Flickr8k.token.txt, lines of name and caption with a tab between them, a table (CSV, " \
+             "semicolons or tabs) whose header has columns image and caption, or COCO's JSON; names are of files in " \
+             "--images or in its folders"},                                                  \
+    {"images", 'i', "FOLDER", .text = &(c).images, .required = true,                         \
+     .help = "folder of the images: JPEG, PNG, WebP or TIFF; in it and in its folders"},     \
+    {"image-column", 0, "NAME", .text = &(c).image_column,                                   \
+     .help = "column of a table that has the names of images; of a table without a header its number, from 1"}, \
+    {"caption-column", 0, "NAME", .text = &(c).caption_column,                               \
+     .help = "column of a table that has the captions, or its number"}
 /* An option for the model. `to` is initialized with CLI_CAPTIONER_SHIPPED. */
 #define CLI_CAPTIONER_OPTION(to)                                                             \
     {"model", 'm', "MODEL", .text = (to),                                                    \

@@ -6,6 +6,7 @@
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/skipped.h"
+#include "cli/train/training_images.h"
 
 #include <attend_util.h>
 
@@ -16,19 +17,16 @@
 enum { MAX_RETRIEVAL = 10000, CUTOFFS = 3 };
 static const int64_t cutoffs[CUTOFFS] = {1, 5, 10};
 
-static const char *model_name = CLI_CAPTIONER_SHIPPED, *data, *images, *list, *train_list;
+static const char *model_name = CLI_CAPTIONER_SHIPPED, *list, *train_list;
+static cli_captions captions;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
-static int64_t seed = 1, threads, skip_bad_lines;
+static int64_t seed = 1, threads;
 static int dtype;
-static bool by_length, retrieval, json;
+static bool by_length, retrieval, skip_broken, json;
 
 static const cli_option options[] = {
     CLI_CAPTIONER_OPTION(&model_name),
-    {"data", 'd', "FILE", .text = &data, .required = true,
-     .help =
-         "captions of images: lines NAME#K, tab, caption, as Flickr8k has them; NAME, tab, caption; CSV with a header "
-         "that has columns image and caption; or COCO's JSON. NAME is a file in --images, without folders"},
-    {"images", 'i', "FOLDER", .text = &images, .required = true, .help = "the images"},
+    CLI_CAPTIONS(captions),
     {"list", 'l', "FILE", .text = &list, .quiet = true,
      .help = "the images that are measured, a name on each line; default: all that have captions"},
     {"train-list", 0, "FILE", .text = &train_list, .quiet = true,
@@ -40,7 +38,9 @@ static const cli_option options[] = {
     {"retrieval", 'r', NULL, .flag = &retrieval,
      .help = "find each image by its first caption among all images, in time that grows with their square"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed of the shuffled captions and of resampling"},
-    CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
+    CLI_SKIP_OPTION(&captions.skip_bad_lines, "--data"),
+    CLI_SKIP_BROKEN(&skip_broken),
+    CLI_BACKGROUND(&captions.background),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -81,7 +81,7 @@ static int caption_block(void *user, int64_t first, int64_t n, const att_image *
 static int caption_all(evaluation *e)
 {
     const double begin = cli_seconds();
-    const int code = caption_image_blocks(e->m.base.ctx, e->path, e->n, "images", caption_block, e);
+    const int code = caption_image_blocks(&e->m, e->path, e->n, "images", caption_block, e);
     e->seconds = cli_seconds() - begin;
     for (int64_t i = 0; !code && i < e->n; i++) {
         e->text[i] = e->caption[i].text;
@@ -145,7 +145,7 @@ static int find_images(evaluation *e)
     for (int64_t i = 0; !code && i < e->n; i++)
         x.query[i] = e->r.text[e->r.offset[i]];
     if (!code)
-        code = caption_image_blocks(e->m.base.ctx, e->path, e->n, "images searched", score_block, &x);
+        code = caption_image_blocks(&e->m, e->path, e->n, "images searched", score_block, &x);
     if (!code)
         rank_images(e, &x);
     free(x.query);
@@ -365,11 +365,22 @@ static int print(const evaluation *e)
 
 /* ---- The work ---------------------------------------------------------------- */
 
+static const char *path_of(const void *set, int64_t i) { return att_caption_set_path(set, i); }
+static att_status leave_out(void *set, const bool *broken) { return att_caption_set_leave_out(set, broken); }
+
+/* Opens a set whose images can all be read. */
 static int open_set(const evaluation *e, const char *names, att_caption_set **set)
 {
-    const att_caption_set_options o = {
-        .size = sizeof o, .images = images, .list = names, .skip_bad_lines = skip_bad_lines};
-    return cli_status(e->m.base.ctx, att_caption_set_open(e->m.base.ctx, data, &o, set));
+    att_ctx *ctx = e->m.base.ctx;
+    cli_training_images files = {.ctx = ctx, .skip_broken = skip_broken};
+    att_caption_set_info info = {.size = sizeof info};
+    int code = cli_captions_open(&captions, ctx, names, set);
+    if (!code)
+        code = cli_status(ctx, att_caption_set_describe(*set, &info));
+    if (!code)
+        code = cli_training_images_check(&files, info.images, path_of, leave_out, *set);
+    cli_training_images_free(&files);
+    return code;
 }
 
 static int open_sets(evaluation *e)
@@ -381,15 +392,16 @@ static int open_sets(evaluation *e)
         code = cli_status(e->m.base.ctx, att_caption_set_describe(e->set, &e->info));
     e->n = e->info.images;
     if (!code && e->n < 2)
-        code = cli_fail("%s: one image, but two or more are needed: each is compared with others", list ? list : data);
+        code = cli_fail("%s: one image, but two or more are needed: each is compared with others",
+                        list ? list : captions.data);
     if (!code && retrieval && e->n > MAX_RETRIEVAL)
         code = cli_misuse("--retrieval: there are %lld images, at most %d can be searched; --list names fewer",
                           (long long)e->n, MAX_RETRIEVAL);
     if (!code && e->info.missing)
         cli_note("%lld image%s captions, but %s not in %s, and left out", (long long)e->info.missing,
-                 e->info.missing == 1 ? " has" : "s have", e->info.missing == 1 ? "is" : "are", images);
+                 e->info.missing == 1 ? " has" : "s have", e->info.missing == 1 ? "is" : "are", captions.images);
     if (!code && e->info.empty)
-        cli_note("%s: %lld caption%s without a word, left out", data, (long long)e->info.empty,
+        cli_note("%s: %lld caption%s without a word, left out", captions.data, (long long)e->info.empty,
                  e->info.empty == 1 ? "" : "s");
     if (!code)
         cli_skipped_report(e->info.skipped, e->info.bad);
@@ -440,6 +452,9 @@ static int run(int n, char **arguments)
     int code = cli_model_open(&e.m.base, &cli_captioner_kind, model_name, dtype, threads);
     if (!code)
         code = cli_caption_search_options(&search, &e.m, 1, &e.options);
+    e.m.image_options.size = sizeof e.m.image_options;
+    if (!code)
+        code = cli_read_background(captions.background, e.m.background, &e.m.image_options);
     if (!code)
         code = open_sets(&e);
     if (!code)

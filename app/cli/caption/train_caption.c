@@ -24,10 +24,11 @@ typedef struct caption_training {
     bool estimated;      /* the number of epochs in --minutes */
 } caption_training;
 
-static const char *data, *images, *train_list, *valid_list, *encoder, *channels;
+static cli_captions captions;
+static const char *train_list, *valid_list, *encoder, *channels;
 static int decoder, attention = -1;
-static int64_t skip_bad_lines, image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5,
-                                           max_words, presence = -1, presence_epochs = -1, captions_per_image, crop;
+static int64_t image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5, max_words,
+                           presence = -1, presence_epochs = -1, captions_per_image, crop;
 static double doubly_stochastic, presence_weight, encoder_memory = 4, smoothing, dropout = 0.3;
 static bool gate, flip;
 static caption_training caption = {.common.options = {.epochs = 25,
@@ -41,16 +42,13 @@ static caption_training caption = {.common.options = {.epochs = 25,
                                                       CLI_TRAINING_DEFAULTS}};
 
 static const cli_option options[] = {
-    {"data", 'd', "FILE", .text = &data, .required = true,
-     .help =
-         "captions of images: Flickr8k.token.txt, lines of name and caption with a tab between them, CSV with a header "
-         "that has columns image and caption, or COCO's JSON; names are of files in --images, without folders"},
-    {"images", 'i', "FOLDER", .text = &images, .required = true, .help = "folder of the images: JPEG, PNG or WebP"},
+    CLI_CAPTIONS(captions),
     {"train-list", 0, "FILE", .text = &train_list,
      .help = "learn from the images that this file names, one a line; default: all that have captions"},
     {"valid-list", 0, "FILE", .text = &valid_list,
      .help = "validate by the images that this file names, and write the best model; default: no validation"},
     CLI_SKIP_BROKEN(&caption.common.images.skip_broken),
+    CLI_BACKGROUND(&captions.background),
     CLI_TRAINING_FOLDER(caption.common.options),
     {"decoder", 0, "gru|lstm|transformer", .choice = &decoder, .help = "what writes the words"},
     {"attention", 0, "additive|none", .choice = &attention,
@@ -100,7 +98,7 @@ static const cli_option options[] = {
     {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
-    CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
+    CLI_SKIP_OPTION(&captions.skip_bad_lines, "--data"),
     CLI_TRAINING_EPOCHS(caption.common.options, "images", ""),
     CLI_TRAINING_OPTIONS(caption.common.options),
     {0},
@@ -239,9 +237,7 @@ static att_status leave_out(void *set, const bool *broken) { return att_caption_
 static int open_set(caption_training *t, const char *list, att_caption_set **out, att_caption_set_info *info)
 {
     info->size = sizeof *info;
-    const att_caption_set_options *o =
-        ATT_OPTIONS(att_caption_set_options, .images = images, .list = list, .skip_bad_lines = skip_bad_lines);
-    int code = cli_status(t->common.ctx, att_caption_set_open(t->common.ctx, data, o, out));
+    int code = cli_captions_open(&captions, t->common.ctx, list, out);
     if (!code)
         code = cli_status(t->common.ctx, att_caption_set_describe(*out, info));
     if (!code)
@@ -296,14 +292,15 @@ static void report(const void *training, const att_training_info *info)
                 (long long)t->valid_info.captions);
     fputc('\n', stderr);
     if (i->empty)
-        cli_note("%s: %lld caption%s without a word, left out", data, (long long)i->empty, i->empty == 1 ? "" : "s");
+        cli_note("%s: %lld caption%s without a word, left out", captions.data, (long long)i->empty,
+                 i->empty == 1 ? "" : "s");
     cli_skipped_report(i->skipped, i->bad);
     if (!train_list && i->missing)
         cli_note("%lld image%s with captions %s not in %s, and left out", (long long)i->missing,
-                 i->missing == 1 ? "" : "s", i->missing == 1 ? "is" : "are", images);
+                 i->missing == 1 ? "" : "s", i->missing == 1 ? "is" : "are", captions.images);
     if (!train_list && i->uncaptioned)
         cli_note("%lld image%s in %s without a caption, and left out", (long long)i->uncaptioned,
-                 i->uncaptioned == 1 ? " is" : "s are", images);
+                 i->uncaptioned == 1 ? " is" : "s are", captions.images);
     if (!t->valid)
         cli_note("there is no --valid-list for validation, so the model of the last step is written");
 }

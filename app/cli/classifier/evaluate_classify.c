@@ -16,7 +16,7 @@
 enum { TRAIN, TEST }; /* words of --split */
 enum { MAX_BLOCK = 128, SMALL = 1 << 17, TOP = 5, BINS = 15, MAX_TABLE = 20, MAX_DRAWN = 100, MAX_JSON = 1000 };
 
-static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path;
+static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path, *wrong_path, *background;
 static int split = TEST, dtype;
 static int64_t threads;
 static bool skip_broken, json;
@@ -28,6 +28,11 @@ static const cli_option options[] = {
     {"split", 0, "train|test", .choice = &split, .help = "part of the images"},
     {"confusion", 0, "FILE", .text = &confusion_path, .writes = true, .quiet = true,
      .help = "draw the confusion matrix to this file: " PICTURE_FORMATS},
+    {"wrong", 0, "FILE", .text = &wrong_path, .writes = true, .quiet = true,
+     .help =
+         "write the images that were classified wrongly to this file, the most confident answers first: tab-separated "
+         "path, class, answer and its probability"},
+    CLI_BACKGROUND(&background),
     CLI_SKIP_BROKEN(&skip_broken),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
@@ -40,6 +45,12 @@ typedef struct class_count {
     int64_t images, answers, right;
 } class_count;
 
+/* An image that was classified wrongly. */
+typedef struct wrong_answer {
+    int64_t image, class, answer;
+    float probability; /* of the answer */
+} wrong_answer;
+
 /* The counts. */
 typedef struct counts {
     cli_vision m;
@@ -50,20 +61,23 @@ typedef struct counts {
     class_count *of;         /* [classes] */
     int64_t *confusion;      /* [classes, classes]: class, answer; NULL: it is not shown */
     int64_t counted, right, right_top;
-    float *confidence; /* [images]: the probability of the answer, of those that are counted */
-    bool *is_right;    /* [images] */
+    float *confidence;   /* [images]: the probability of the answer, of those that are counted */
+    bool *is_right;      /* [images] */
+    wrong_answer *wrong; /* [images]: the first `counted - right` ones, for --wrong; or NULL */
+    att_interval accuracy, balanced;
     double calibration_error, seconds;
     /* The current block: */
     int64_t room, first; /* its number of images; the first of them */
     cli_image *read;     /* [room] */
     att_image *image;    /* [room]: those of them that could be read */
     int64_t *expected;   /* [room]: of these */
+    int64_t *number;     /* [room]: of these, in the set */
     float *probability;  /* [room, classes] */
 } counts;
 
 /* ---- Counting ------------------------------------------------------------ */
 
-static void count_image(counts *c, int64_t class, const float *p)
+static void count_image(counts *c, int64_t image, int64_t class, const float *p)
 {
     int64_t answer = 0, above = 0; /* classes that are more probable than the right one */
     for (int64_t k = 0; k < c->classes; k++) {
@@ -72,6 +86,8 @@ static void count_image(counts *c, int64_t class, const float *p)
     }
     if (c->confusion)
         c->confusion[class * c->classes + answer]++;
+    if (c->wrong && answer != class)
+        c->wrong[c->counted - c->right] = (wrong_answer){image, class, answer, p[answer]};
     c->of[class].images++;
     c->of[answer].answers++;
     c->of[class].right += answer == class;
@@ -91,6 +107,7 @@ static int count_block(counts *c, int64_t n)
         if (code)
             continue;
         c->image[good] = c->read[i].image;
+        c->number[good] = c->first + i;
         c->expected[good++] = att_image_set_class(c->set, c->first + i);
     }
     c->broken += n - good;
@@ -98,7 +115,7 @@ static int count_block(counts *c, int64_t n)
     if (!code && good)
         code = cli_vision_classify(&c->m, good, c->image, NULL, c->probability);
     for (int64_t i = 0; !code && i < good; i++)
-        count_image(c, c->expected[i], c->probability + i * c->classes);
+        count_image(c, c->number[i], c->expected[i], c->probability + i * c->classes);
     cli_images_free(c->m.base.ctx, n, c->read);
     return code;
 }
@@ -119,6 +136,8 @@ static int count_all(counts *c)
     if (!code && c->broken == c->images)
         return cli_fail("%s: no image can be read", data);
     c->images -= c->broken;
+    if (!code && c->set_info.ignored)
+        cli_note("%s: %s passed over", data, c->set_info.passed_over);
     if (!code && c->broken)
         cli_note("%lld of %lld images cannot be read, and %s not counted", (long long)c->broken,
                  (long long)(c->images + c->broken), c->broken == 1 ? "is" : "are");
@@ -132,6 +151,72 @@ static double share(int64_t part, int64_t all) { return all ? (double)part / (do
 /* Return precision and recall. Both are NAN if there are no images for them. */
 static double precision(const class_count *n) { return share(n->right, n->answers); }
 static double recall(const class_count *n) { return share(n->right, n->images); }
+
+/* Computes the accuracy of all images, and the mean recall of the classes that have images. */
+static int measure(counts *c)
+{
+    int64_t *n = malloc(2 * (size_t)c->classes * sizeof *n), *right = n + c->classes;
+    if (!n)
+        return cli_fail_memory();
+    for (int64_t k = 0; k < c->classes; k++) {
+        n[k] = c->of[k].images;
+        right[k] = c->of[k].right;
+    }
+    int code = cli_status(NULL, att_share_interval(c->right, c->images, &c->accuracy));
+    if (!code)
+        code = cli_status(NULL, att_balanced_accuracy(right, n, c->classes, &c->balanced));
+    free(n);
+    return code;
+}
+
+/* Returns the interval of a recall; NAN if the class has no image. */
+static att_interval recall_interval(const class_count *n)
+{
+    att_interval a = {NAN, NAN, NAN};
+    if (n->images)
+        att_share_interval(n->right, n->images, &a);
+    return a;
+}
+
+/* ---- Wrong answers --------------------------------------------------------- */
+
+static int by_confidence(const void *a, const void *b)
+{
+    const wrong_answer *x = a, *y = b;
+    return x->probability != y->probability ? (x->probability < y->probability) - (x->probability > y->probability)
+                                            : (x->image > y->image) - (x->image < y->image);
+}
+
+static void put_field(FILE *f, const char *text)
+{
+    for (; *text; text++)
+        putc((unsigned char)*text < ' ' ? ' ' : *text, f);
+}
+
+static int write_wrong(const counts *c)
+{
+    cli_output out;
+    const int64_t n = c->counted - c->right;
+    int code = cli_output_open(&out, wrong_path);
+    if (code)
+        return code;
+    qsort(c->wrong, (size_t)n, sizeof *c->wrong, by_confidence);
+    fputs("image\tclass\tanswer\tprobability\n", out.file);
+    for (int64_t i = 0; i < n; i++) {
+        const wrong_answer *w = &c->wrong[i];
+        const char *path = att_image_set_path(c->set, w->image);
+        if (path)
+            put_field(out.file, path);
+        else
+            fprintf(out.file, "%lld", (long long)w->image); /* of a file that has all images, from 0 */
+        putc('\t', out.file);
+        put_field(out.file, att_image_model_label(c->m.model, w->class));
+        putc('\t', out.file);
+        put_field(out.file, att_image_model_label(c->m.model, w->answer));
+        fprintf(out.file, "\t%.4f\n", (double)w->probability);
+    }
+    return cli_output_close(&out, code);
+}
 
 /* ---- Printing --------------------------------------------------------------- */
 
@@ -154,7 +239,7 @@ static void print_classes(const counts *c)
     width = (int)fmin(width, 24);
     for (int64_t n = c->images; n >= 10; n /= 10)
         cell++;
-    printf("\n  #  %-*s  images  precision    recall", width, "class");
+    printf("\n  #  %-*s  images  precision    recall    (95 %%)       ", width, "class");
     for (int64_t k = 0; matrix && k < c->classes; k++)
         printf("%*lld", cell, (long long)k);
     printf("%s\n", matrix ? "  (answers)" : "");
@@ -167,20 +252,33 @@ static void print_classes(const counts *c)
         printf("  %6lld ", (long long)n->images);
         put_percent(precision(n));
         put_percent(recall(n));
+        const att_interval a = recall_interval(n);
+        if (isnan(a.mean))
+            printf("%18s", "");
+        else
+            printf("  (%5.1f to %5.1f)", 100 * a.low, 100 * a.high);
         for (int64_t k = 0; matrix && k < c->classes; k++)
             printf("%*lld", cell, (long long)c->confusion[i * c->classes + k]);
         putchar('\n');
     }
 }
 
-static void print_text(const counts *c)
+static void print_top(const counts *c)
 {
     att_interval a = {0};
-    att_share_interval(c->right, c->images, &a);
-    printf("accuracy     %6.2f %%  from %.2f to %.2f (95 %%): %lld of %lld images\n", 100 * a.mean, 100 * a.low,
-           100 * a.high, (long long)c->right, (long long)c->images);
+    att_share_interval(c->right_top, c->images, &a);
+    printf("top %d        %6.2f %%  from %.2f to %.2f (95 %%)\n", TOP, 100 * a.mean, 100 * a.low, 100 * a.high);
+}
+
+static void print_text(const counts *c)
+{
+    const att_interval *a = &c->accuracy, *b = &c->balanced;
+    printf("accuracy     %6.2f %%  from %.2f to %.2f (95 %%): %lld of %lld images\n", 100 * a->mean, 100 * a->low,
+           100 * a->high, (long long)c->right, (long long)c->images);
+    printf("balanced     %6.2f %%  from %.2f to %.2f (95 %%): the mean recall of the classes\n", 100 * b->mean,
+           100 * b->low, 100 * b->high);
     if (c->classes > TOP)
-        printf("top %d        %6.2f %%\n", TOP, 100 * share(c->right_top, c->images));
+        print_top(c);
     printf("calibration  %6.2f %%  expected error of the probabilities, %d bins\n", 100 * c->calibration_error, BINS);
     printf("%.0f images/s\n", (double)c->images / c->seconds);
     print_classes(c);
@@ -194,7 +292,10 @@ static void json_classes(cli_json *j, const counts *c)
         cli_json_string(j, "label", att_image_model_label(c->m.model, i));
         cli_json_integer(j, "images", c->of[i].images);
         cli_json_number(j, "precision", precision(&c->of[i]), 8);
-        cli_json_number(j, "recall", recall(&c->of[i]), 8);
+        const att_interval a = recall_interval(&c->of[i]);
+        cli_json_number(j, "recall", a.mean, 8);
+        cli_json_number(j, "recall_low", a.low, 8);
+        cli_json_number(j, "recall_high", a.high, 8);
         cli_json_end(j);
     }
     cli_json_end(j);
@@ -214,18 +315,25 @@ static void json_confusion(cli_json *j, const counts *c)
 
 static void print_json(const counts *c)
 {
-    att_interval a = {0};
-    att_share_interval(c->right, c->images, &a);
+    const att_interval *a = &c->accuracy, *b = &c->balanced;
+    att_interval top = {0};
+    att_share_interval(c->right_top, c->images, &top);
     cli_json j = cli_json_begin(stdout);
     cli_json_integer(&j, "images", c->images);
     cli_json_integer(&j, "right", c->right);
     if (c->broken)
         cli_json_integer(&j, "broken", c->broken);
-    cli_json_number(&j, "accuracy", a.mean, 8);
-    cli_json_number(&j, "low", a.low, 8);
-    cli_json_number(&j, "high", a.high, 8);
-    if (c->classes > TOP)
-        cli_json_number(&j, "top5", share(c->right_top, c->images), 8);
+    cli_json_number(&j, "accuracy", a->mean, 8);
+    cli_json_number(&j, "low", a->low, 8);
+    cli_json_number(&j, "high", a->high, 8);
+    cli_json_number(&j, "balanced_accuracy", b->mean, 8);
+    cli_json_number(&j, "balanced_low", b->low, 8);
+    cli_json_number(&j, "balanced_high", b->high, 8);
+    if (c->classes > TOP) {
+        cli_json_number(&j, "top5", top.mean, 8);
+        cli_json_number(&j, "top5_low", top.low, 8);
+        cli_json_number(&j, "top5_high", top.high, 8);
+    }
     cli_json_number(&j, "calibration_error", c->calibration_error, 8);
     cli_json_fixed(&j, "seconds", c->seconds, 3);
     json_classes(&j, c);
@@ -262,8 +370,8 @@ static int draw(const counts *c)
         for (int64_t k = 0; images && k < n; k++)
             weights[i * n + k] = (float)share(c->confusion[i * n + k], images);
     }
-    snprintf(title, sizeof title, "Confusions of %lld images, %.2f %% right", (long long)c->images,
-             100 * share(c->right, c->images));
+    snprintf(title, sizeof title, "Confusions of %lld images, %.2f %% right (%.2f to %.2f)", (long long)c->images,
+             100 * c->accuracy.mean, 100 * c->accuracy.low, 100 * c->accuracy.high);
     if (!code)
         code = picture_open(&p, confusion_path);
     if (!code) {
@@ -304,6 +412,8 @@ static int open_set(counts *c)
                                                      named ? labels : NULL, named ? c->classes : 0, &c->set));
     free(labels);
     if (!code)
+        code = cli_set_background(background, c->set);
+    if (!code)
         code = cli_status(c->m.base.ctx, att_image_set_describe(c->set, &c->set_info));
     if (!code && c->set_info.classes > c->classes)
         code = cli_fail("%s has %lld classes, but the model has %lld", data, (long long)c->set_info.classes,
@@ -322,12 +432,14 @@ static int allocate(counts *c)
     c->confusion = matrix ? calloc((size_t)(c->classes * c->classes), sizeof *c->confusion) : NULL;
     c->confidence = malloc((size_t)c->images * sizeof *c->confidence);
     c->is_right = malloc((size_t)c->images * sizeof *c->is_right);
+    c->wrong = wrong_path ? malloc((size_t)c->images * sizeof *c->wrong) : NULL;
     c->read = malloc((size_t)c->room * sizeof *c->read);
+    c->number = malloc((size_t)c->room * sizeof *c->number);
     c->image = malloc((size_t)c->room * sizeof *c->image);
     c->expected = malloc((size_t)c->room * sizeof *c->expected);
     c->probability = malloc((size_t)(c->room * c->classes) * sizeof *c->probability);
-    return c->of && !matrix == !c->confusion && c->confidence && c->is_right && c->read && c->image && c->expected &&
-                   c->probability
+    return c->of && !matrix == !c->confusion && !wrong_path == !c->wrong && c->confidence && c->is_right && c->read &&
+                   c->image && c->expected && c->number && c->probability
                ? CLI_DONE
                : cli_fail_memory();
 }
@@ -352,6 +464,10 @@ static int evaluate(counts *c)
     if (!code)
         code = cli_status(c->m.base.ctx, att_calibration_error(c->m.base.ctx, c->confidence, c->is_right, c->images,
                                                                BINS, &c->calibration_error));
+    if (!code)
+        code = measure(c);
+    if (!code && wrong_path)
+        code = write_wrong(c);
     if (code)
         return code;
     const int drawn = confusion_path ? draw(c) : CLI_DONE; /* first: | head ends the output below */
@@ -372,6 +488,8 @@ static int run(int n, char **arguments)
     free(c.confidence);
     free(c.is_right);
     free(c.read);
+    free(c.wrong);
+    free(c.number);
     free(c.image);
     free(c.expected);
     free(c.probability);
@@ -382,8 +500,8 @@ static int run(int n, char **arguments)
 const cli_command cli_evaluate_classify = {
     .name = "classify",
     .summary = "measure how often a vision model names the right class of images",
-    .details = "Prints the accuracy with its 95 % interval (Wilson 1927), how often the right class\n"
-               "is among the first five, and the expected calibration error: how far\n"
+    .details = "Prints the accuracy with its 95 % interval (Wilson 1927), the balanced accuracy, how\n"
+               "often the right class is among the first five, and the expected calibration error: how far\n"
                "probabilities are from frequencies (Guo et al. 2017). Then, for each class,\n"
                "precision (how many of the answers are right), recall (how many of its\n"
                "images are found), and which answers its images got, by their numbers, where the\n"

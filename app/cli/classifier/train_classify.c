@@ -4,10 +4,13 @@
 #include "cli/base/signals.h"
 #include "cli/sentence/pairs.h"
 #include "cli/train/train.h"
+#include "cli/vision/image_overlap.h"
 #include "cli/vision/vision.h"
 #include "probes.h"
 
 #include <attend_probe.h>
+
+#include <attend_metric.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,11 +28,11 @@ typedef struct classify_training {
     cli_whole_text config;
 } classify_training;
 
-static const char *data, *valid_path, *labels, *model_name, *config;
+static const char *data, *valid_path, *labels, *model_name, *config, *background, *group;
 static int preset = -1, head = -1, format = CLI_PAIRS_BY_NAME;
 static int64_t size, crop, cutout, neighbors, skip_bad_lines;
 static double valid_share = 0.05, strength, mixup, smoothing = 0.1, dropout;
-static bool flip;
+static bool flip, balance;
 static classify_training classify = {.common.options = {.epochs = 20,
                                                         .batch = 128,
                                                         .beta2 = 0.999,
@@ -52,7 +55,13 @@ static const cli_option options[] = {
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
      .help = "share of each class's training images that are held out for validation, one at least; 0: no validation. "
              "With --head 0.2 is the default, and the final classifier is trained on these, too"},
+    {"group", 0, "folder|REGEX", .text = &group,
+     .help =
+         "keep images together that are not independent, such as those of one animal, either in training or in "
+         "validation: those in one folder; or those whose path, as toad/2021/toad_A014_0056.jpg, has the same match "
+         "of a regular expression, or of its first parenthesis, as _(A\\d+)_"},
     CLI_SKIP_BROKEN(&classify.common.images.skip_broken),
+    CLI_BACKGROUND(&background),
     CLI_TRAINING_FOLDER(classify.common.options),
     {"preset", 'p', "tiny|small|hybrid", .choice = &preset,
      .help = "model size: 6 layers of 128, 9 of 192, or 6 of 128 after two convolutions; default: tiny"},
@@ -84,6 +93,9 @@ static const cli_option options[] = {
      .help = "mix pairs of images, by shares from the beta distribution (ALPHA, ALPHA); 0: off, else at least 0.001"},
     {"cutout", 0, "PIXELS", .integer = &cutout, .max = 1 << 12,
      .help = "erase a square of this side from each image; 0: off"},
+    {"balance", 0, NULL, .flag = &balance,
+     .help = "for classes of unequal sizes: show images of each class equally often, those of small classes several "
+             "times an epoch, and keep the model with the best balanced accuracy, the mean recall of all classes"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     CLI_TRAINING_EPOCHS(classify.common.options, "images", ""),
@@ -128,7 +140,9 @@ static int open_set(classify_training *t, const char *const *names, int64_t n)
     att_ctx *ctx = t->common.ctx;
     att_image_set_free(t->images);
     t->info.size = sizeof t->info;
-    const int code = cli_status(ctx, att_image_set_open(ctx, data, ATT_IMAGE_SPLIT_TRAIN, names, n, &t->images));
+    int code = cli_status(ctx, att_image_set_open(ctx, data, ATT_IMAGE_SPLIT_TRAIN, names, n, &t->images));
+    if (!code)
+        code = cli_set_background(background, t->images);
     return code ? code : cli_status(ctx, att_image_set_describe(t->images, &t->info));
 }
 
@@ -165,6 +179,23 @@ static int name_as_model(classify_training *t)
     return code;
 }
 
+/* Puts images into groups, and reports those that are alone because their names do not match. */
+static int make_groups(const classify_training *t, att_image_set *set, const char *folder)
+{
+    int64_t alone = 0;
+    att_image_set_info info = {.size = sizeof info};
+    const att_status s = group ? att_image_set_group(set, group, &alone) : ATT_OK;
+    if (s == ATT_ERR_ARGUMENT)
+        return cli_misuse("--group: %s", att_error(t->common.ctx));
+    int code = cli_status(t->common.ctx, s);
+    if (!code)
+        code = cli_status(t->common.ctx, att_image_set_describe(set, &info));
+    if (!code && alone)
+        cli_note("--group: %lld of %lld images in %s do not match, and each is a group of its own", (long long)alone,
+                 (long long)info.images, folder);
+    return code;
+}
+
 /* For validation, some of the images */
 static int hold_out(classify_training *t)
 {
@@ -187,6 +218,8 @@ static int open_images(classify_training *t)
         code = name_as_model(t);
     if (!code)
         code = check_files(t, t->images, &t->info);
+    if (!code)
+        code = make_groups(t, t->images, data);
     if (!code && !valid_path && valid_share > 0)
         code = hold_out(t);
     if (code || !valid_path)
@@ -200,9 +233,13 @@ static int open_images(classify_training *t)
     att_image_set_info info = {.size = sizeof info};
     code = cli_status(ctx, att_image_set_open(ctx, valid_path, ATT_IMAGE_SPLIT_TEST, names, n, &t->valid));
     if (!code)
+        code = cli_set_background(background, t->valid);
+    if (!code)
         code = cli_status(ctx, att_image_set_describe(t->valid, &info));
     if (!code)
         code = check_files(t, t->valid, &info);
+    if (!code)
+        code = make_groups(t, t->valid, valid_path);
     free(names);
     return code;
 }
@@ -210,7 +247,9 @@ static int open_images(classify_training *t)
 static int read_images(void *training)
 {
     classify_training *t = training;
-    const int code = open_images(t);
+    int code = open_images(t);
+    if (!code && t->valid)
+        code = cli_groups_refuse_shared(t->images, t->valid);
     t->common.validates = t->valid != NULL;
     t->common.batches = (t->info.images + t->common.options.batch - 1) / t->common.options.batch;
     t->common.seconds_waiting = att_training_image_seconds_waiting;
@@ -225,25 +264,69 @@ static void report(const void *training, const att_training_info *info)
     (void)info;
     fprintf(stderr, "%lld images of %lld classes", (long long)i->images, (long long)i->classes);
     if (i->ignored)
-        fprintf(stderr, "; %lld other files", (long long)i->ignored);
+        fprintf(stderr, "; %s passed over", i->passed_over);
     if (t->valid && !att_image_set_describe(t->valid, &v))
         fprintf(stderr, "; %lld for validation", (long long)v.images);
     fputc('\n', stderr);
+    if (t->valid && att_image_set_path(t->images, 0) && att_image_set_path(t->valid, 0))
+        cli_images_note_twice(&t->common.images, t->images, t->valid);
+}
+
+/* Returns the balanced accuracy of the confusion matrix, which the training made. */
+static int balanced_accuracy(const classify_training *t, const int64_t *confusion, att_interval *out)
+{
+    const int64_t classes = t->info.classes;
+    int64_t *n = calloc(2 * (size_t)classes, sizeof *n), *right = n + classes;
+    if (!n)
+        return cli_fail_memory();
+    for (int64_t c = 0; c < classes; c++) {
+        right[c] = confusion[c * classes + c];
+        for (int64_t k = 0; k < classes; k++)
+            n[c] += confusion[c * classes + k];
+    }
+    const int code = cli_status(NULL, att_balanced_accuracy(right, n, classes, out));
+    free(n);
+    return code;
+}
+
+/* Adds a measure in percent to the line of the log and to what is shown. */
+static void add_measure(cli_validation *v, const char *name, const char *shown, const att_interval *a)
+{
+    const size_t log = strlen(v->log), text = strlen(v->shown);
+    snprintf(v->log + log, sizeof v->log - log, ", \"%s\": %.4f, \"%s_low\": %.4f, \"%s_high\": %.4f", name,
+             100 * a->mean, name, 100 * a->low, name, 100 * a->high);
+    snprintf(v->shown + text, sizeof v->shown - text, ", %s %.2f %% (%.2f to %.2f)", shown, 100 * a->mean, 100 * a->low,
+             100 * a->high);
 }
 
 static int validate(void *training, cli_validation *v)
 {
     const classify_training *t = training;
+    att_ctx *ctx = t->common.ctx;
+    const size_t classes = (size_t)t->info.classes;
+    int64_t *confusion = balance ? malloc(classes * classes * sizeof *confusion) : NULL;
     att_image_set_info info = {.size = sizeof info};
+    att_interval all = {0}, balanced = {0};
     int64_t correct = 0;
-    int code = cli_status(t->common.ctx, att_training_image_correct(t->common.training, t->valid, &correct, NULL));
+    if (balance && !confusion)
+        return cli_fail_memory();
+    int code = cli_status(ctx, att_training_image_correct(t->common.training, t->valid, &correct, confusion));
     if (!code)
-        code = cli_status(t->common.ctx, att_image_set_describe(t->valid, &info));
+        code = cli_status(ctx, att_image_set_describe(t->valid, &info));
+    if (!code)
+        code = cli_status(NULL, att_share_interval(correct, info.images, &all));
+    if (!code && balance)
+        code = balanced_accuracy(t, confusion, &balanced);
+    free(confusion);
     if (code)
         return code;
-    v->score = 100 * (double)correct / (double)info.images;
-    snprintf(v->log, sizeof v->log, ", \"accuracy\": %.4f", v->score);
-    snprintf(v->shown, sizeof v->shown, ", on validation %.2f %% right", v->score);
+    const att_interval *a = balance ? &balanced : &all;
+    v->score = 100 * a->mean;
+    v->low = 100 * a->low;
+    v->high = 100 * a->high;
+    add_measure(v, "accuracy", "on validation accuracy", &all);
+    if (balance)
+        add_measure(v, "balanced_accuracy", "balanced accuracy", &balanced);
     return CLI_DONE;
 }
 
@@ -285,9 +368,20 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
     return CLI_DONE;
 }
 
+static const cli_trainer by_accuracy;
+
+/* The trainer with --balance */
+static cli_trainer by_balanced_accuracy;
+
 static int check_options(void *training)
 {
     classify_training *t = training;
+    if (balance) {
+        by_balanced_accuracy = by_accuracy;
+        by_balanced_accuracy.score = "balanced_accuracy";
+        by_balanced_accuracy.measure = "balanced accuracy";
+        t->common.kind = &by_balanced_accuracy;
+    }
     return model_name ? cli_training_find_model(&t->common, ATT_SUBJECT_VISION, &model_name) : CLI_DONE;
 }
 
@@ -303,7 +397,7 @@ static int open_training(void *training, const att_training_options *common)
     const att_image_training_options *all =
         ATT_OPTIONS(att_image_training_options, .images = t->images, .batch = o->batch,
                     .label_smoothing = (float)smoothing, .dropout = (float)dropout, .crop = crop, .flip = flip,
-                    .mixup = mixup, .cutout = cutout, .settings = settings, .model = model_name);
+                    .mixup = mixup, .cutout = cutout, .settings = settings, .model = model_name, .balance = balance);
     return cli_training_status(t->common.ctx,
                                att_image_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
 }
@@ -319,13 +413,14 @@ static void close_training(void *training)
 }
 
 static const char *const same_files[] = {"data", "valid", "config", "model", NULL};
-static const cli_trainer trainer = {
+static const cli_trainer by_accuracy = {
     .command = "classify",
     .unit = "images",
     .validation = "images for validation: --valid FOLDER or --valid-share",
     .score = "accuracy",
     .measure = "accuracy",
     .digits = 2,
+    .keeps_best = true,
     .options = options,
     .same_files = same_files,
     .check = check_options,
@@ -349,8 +444,9 @@ static bool is_in(const char *const *names, const char *name)
 /* Refuses options that are not for --head, or only for it; sets its defaults. */
 static int complete_head(const bool *given)
 {
-    static const char *const shared[] = {"data",   "valid",       "valid-share", "output",  "model", "dtype",
-                                         "labels", "skip-broken", "seed",        "threads", "json",  NULL},
+    static const char *const shared[] = {"data",  "valid",  "valid-share", "output", "model",
+                                         "dtype", "labels", "skip-broken", "seed",   "threads",
+                                         "json",  "group",  "background",  NULL},
                              *const own[] = {"head", "c", "neighbors", "format", "skip-bad-lines", NULL};
     for (int i = 0; options[i].name; i++) {
         const char *name = options[i].name;
@@ -375,7 +471,11 @@ static int complete_head(const bool *given)
 /* Options that are for images only. */
 static int refuse_image_options(void)
 {
-    const char *other = labels ? "labels" : classify.common.images.skip_broken ? "skip-broken" : NULL;
+    const char *other = labels                               ? "labels"
+                        : group                              ? "group"
+                        : background                         ? "background"
+                        : classify.common.images.skip_broken ? "skip-broken"
+                                                             : NULL;
     return other ? cli_misuse("--%s is for images, but %s is a sentence model", other, model_name) : CLI_DONE;
 }
 
@@ -426,7 +526,7 @@ static int run_head(void)
 static int complete(bool *given)
 {
     const int code = complete_head(given);
-    return code || head >= 0 ? code : cli_training_complete(&classify.common, &trainer, given);
+    return code || head >= 0 ? code : cli_training_complete(&classify.common, &by_accuracy, given);
 }
 
 static int run(int n, char **arguments)

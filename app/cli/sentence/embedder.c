@@ -10,7 +10,10 @@ enum { SENTENCES = 512 }; /* sentences at once */
 
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads)
 {
-    *e = (cli_embedder){.images = cli_model_is(ATT_SUBJECT_VISION, name), .lines = "lines", .key = "text"};
+    *e = (cli_embedder){.images = cli_model_is(ATT_SUBJECT_VISION, name),
+                        .lines = "lines",
+                        .key = "text",
+                        .image_options.size = sizeof e->image_options};
     const int code = e->images ? cli_model_open(&e->vision.base, &cli_vision_kind, name, weights, threads)
                                : cli_model_open(&e->text.base, &cli_sentence_kind, name, weights, threads);
     if (code)
@@ -59,6 +62,12 @@ int cli_embedder_truncate(cli_embedder *e, int64_t dims)
     e->dims = dims;
     e->dim = dims ? dims : e->dim;
     return CLI_DONE;
+}
+
+int cli_embedder_background(cli_embedder *e, const char *given)
+{
+    return given && !e->images ? cli_misuse("--background is of images, but %s reads text", e->name)
+                               : cli_read_background(given, e->background, &e->image_options);
 }
 
 int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments)
@@ -143,7 +152,7 @@ static int encode_block(const cli_embedder *e, int64_t n, const char *const *pat
     cli_image *images = malloc((size_t)n * sizeof *images);
     if (!images)
         return cli_fail_memory();
-    cli_images_read(e->ctx, n, paths, NULL, images);
+    cli_images_read(e->ctx, n, paths, &e->image_options, images);
     for (int64_t i = 0; !code && i < n; i++) {
         const int wrong = cli_image_code(&images[i]);
         if (failed)

@@ -20,6 +20,8 @@ typedef struct cli_embedder {
     int64_t *tokens;           /* [block] or NULL: receives the number of tokens of each text that is embedded */
     bool *truncated;           /* [block] or NULL: receives which of them were truncated */
     bool *unknown;             /* [block] or NULL: receives which of them have a part that the model does not know */
+    att_image_options image_options; /* how images are decoded */
+    uint8_t background[3];
     /* private: one of them is open */
     cli_sentence text;
     cli_vision vision;
@@ -34,6 +36,9 @@ void cli_embedder_close(cli_embedder *e);
 int cli_embedder_prompt(cli_embedder *e, const char *option, const char *given, const char *usual);
 /* Truncates embeddings to their first `dims` numbers; 0: does not. */
 int cli_embedder_truncate(cli_embedder *e, int64_t dims);
+
+/* Sets the background of transparent images to the one that --background names; NULL: none. */
+int cli_embedder_background(cli_embedder *e, const char *given);
 
 /* A command's arguments [n] as items. Of a vision model a folder stands for the images in it. */
 int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments);

@@ -20,20 +20,21 @@ static void write_note(cli_training *t)
 {
     const cli_training_state *s = &t->state;
     /* The seconds have a fixed length: all checkpoints are as long as those of an uninterrupted training. */
-    snprintf(t->note, sizeof t->note, NOTE "%015.3f", s->loss, (long long)s->n, (long long)s->epoch, s->norm, s->rate,
-             s->best, (long long)s->worse, seconds_of(t));
+    snprintf(t->note, sizeof t->note, NOTE "%015.3f; best from %la to %la", s->loss, (long long)s->n,
+             (long long)s->epoch, s->norm, s->rate, s->best, (long long)s->worse, seconds_of(t), s->low, s->high);
 }
 
 /* Reads the state from the checkpoint. It is empty if the checkpoint has none, or an invalid one. */
 static void read_note(cli_training *t)
 {
-    double loss, norm, rate, best, seconds = 0;
+    double loss, norm, rate, best, seconds = 0, low = 0, high = 0;
     long long n, epoch, worse;
     t->state = (cli_training_state){.best = -INFINITY};
-    /* Older checkpoints have no seconds. */
-    if (sscanf(t->note, NOTE "%lf", &loss, &n, &epoch, &norm, &rate, &best, &worse, &seconds) >= 7 && n >= 0 &&
-        n < INT64_MAX && isfinite(loss) && worse >= 0 && worse < INT64_MAX && !isnan(best))
-        t->state = (cli_training_state){loss, norm, rate, best, n, epoch, worse};
+    /* Older checkpoints have no seconds, or no interval. */
+    if (sscanf(t->note, NOTE "%lf; best from %lf to %lf", &loss, &n, &epoch, &norm, &rate, &best, &worse, &seconds,
+               &low, &high) >= 7 &&
+        n >= 0 && n < INT64_MAX && isfinite(loss) && worse >= 0 && worse < INT64_MAX && !isnan(best))
+        t->state = (cli_training_state){loss, norm, rate, best, low, high, n, epoch, worse};
     t->seconds = seconds >= 0 && seconds < 1e11 ? seconds : 0;
 }
 
@@ -81,7 +82,10 @@ static int validate(cli_training *t, int64_t step)
         return code;
     cli_training_state *s = &t->state;
     const bool better = v.score > s->best;
-    *s = (cli_training_state){.best = better ? v.score : s->best, .worse = better ? 0 : s->worse + !v.unscored};
+    *s = (cli_training_state){.best = better ? v.score : s->best,
+                              .low = better ? v.low : s->low,
+                              .high = better ? v.high : s->high,
+                              .worse = better ? 0 : s->worse + !v.unscored};
     return CLI_DONE;
 }
 
@@ -95,8 +99,11 @@ static int validate_first(cli_training *t)
         return code;
     snprintf(line, sizeof line, "{\"step\": 0, \"seconds\": %.3f%s}\n", seconds_of(t), v.log);
     fprintf(stderr, "step 0, the model to begin with%s\n", v.shown);
-    if (v.score > t->state.best)
+    if (v.score > t->state.best) {
         t->state.best = v.score;
+        t->state.low = v.low;
+        t->state.high = v.high;
+    }
     return cli_log_add(&t->log, line);
 }
 

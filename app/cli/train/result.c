@@ -10,6 +10,27 @@ static att_dtype dtype(const cli_training *t) { return t->options.dtype ? ATT_F1
 /* Returns whether the model is the one of the best validation. */
 static bool keeps_best(const cli_training *t) { return t->kind->keeps_best && t->validates && !t->options.average; }
 
+/* Notes the score of a validation as that of the model that is written. */
+static void take_score(cli_training *t, const cli_validation *v)
+{
+    t->score = v->score;
+    t->low = v->low;
+    t->high = v->high;
+}
+
+/* " (from 40.88 to 79.25)", or "" if the score has no interval */
+typedef struct interval {
+    char text[64];
+} interval;
+
+static interval interval_of(const cli_training *t)
+{
+    interval i = {""};
+    if (t->low < t->high)
+        snprintf(i.text, sizeof i.text, " (from %.*f to %.*f)", t->kind->digits, t->low, t->kind->digits, t->high);
+    return i;
+}
+
 /* Appends the share of the time since the last validation for which the training has waited for images. */
 static void add_waiting(cli_training *t, double now, cli_validation *v)
 {
@@ -31,7 +52,7 @@ int cli_training_validate(cli_training *t, cli_validation *v)
         code = cli_status(t->ctx, first && t->in_folder ? att_training_keep_first(t->training, v->score)
                                                         : att_training_keep_best(t->training, v->score, dtype(t)));
     t->validated = cli_seconds();
-    t->score = v->score;
+    take_score(t, v);
     return code;
 }
 
@@ -60,9 +81,12 @@ static void report_best(cli_training *t, const att_training_info *info, bool sto
     const double measure = k->negative ? -info->best : info->best;
     char items[64] = "";
     t->score = info->best;
+    t->low = t->state.low;
+    t->high = t->state.high;
     if (info->best_step > 0) {
-        cli_note("%s is the model of step %lld, with the %s %s on validation, %.*f", folder, (long long)info->best_step,
-                 k->negative ? "lowest" : "highest", k->measure, k->digits, measure);
+        cli_note("%s is the model of step %lld, with the %s %s on validation, %.*f%s", folder,
+                 (long long)info->best_step, k->negative ? "lowest" : "highest", k->measure, k->digits, measure,
+                 interval_of(t).text);
         if (!stopped && info->best_step == att_training_steps(t->training))
             report_improving(t);
         return;
@@ -71,8 +95,8 @@ static void report_best(cli_training *t, const att_training_info *info, bool sto
     if (more > 0)
         snprintf(items, sizeof items, t->stays ? ", without the %lld new item%s" : ", with the new items", more,
                  more == 1 ? "" : "s");
-    cli_note("no step was better than the model to begin with, whose %s on validation is %.*f: %s %s%s", k->measure,
-             k->digits, measure, folder, t->stays ? "stays unchanged" : "is that one", items);
+    cli_note("no step was better than the model to begin with, whose %s on validation is %.*f%s: %s %s%s", k->measure,
+             k->digits, measure, interval_of(t).text, folder, t->stays ? "stays unchanged" : "is that one", items);
 }
 
 int cli_training_write(cli_training *t, bool stopped, bool *none)
@@ -96,7 +120,7 @@ int cli_training_write(cli_training *t, bool stopped, bool *none)
     if (code || t->options.average < 2 || !t->validates || stopped)
         return code;
     code = t->kind->validate(t, &v);
-    t->score = v.score;
+    take_score(t, &v);
     if (!code)
         cli_note("the mean of the last checkpoints, up to %lld:%s", (long long)t->options.average,
                  v.shown + (*v.shown == ','));
@@ -112,11 +136,16 @@ int cli_training_print_result(const cli_training *t, int code)
     const int64_t steps = att_training_steps(t->training);
     const bool best = keeps_best(t) && isfinite(info.best);
     const double score = best ? info.best : t->score;
+    const double low = best ? t->state.low : t->low, high = best ? t->state.high : t->high;
     json_t *folder = json_string(t->options.folder), /* NULL: it is not UTF-8 */
         *v = json_pack("{s:o, s:b, s:I, s:I, s:o, s:b}", "model", folder ? folder : json_null(), "finished", !code,
                        "steps", (json_int_t)steps, "step", (json_int_t)(best ? info.best_step : steps), t->kind->score,
                        isfinite(score) ? json_real(t->kind->negative ? -score : score) : json_null(), "improved",
                        !best || info.best_step > 0);
+    if (isfinite(score) && low < high) {
+        json_object_set_new(v, "low", json_real(low));
+        json_object_set_new(v, "high", json_real(high));
+    }
     json_dumpf(v, stdout, JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(v);

@@ -99,10 +99,11 @@ typedef struct cli_training cli_training;
 
 /* The result of a validation. */
 typedef struct cli_validation {
-    char log[256];   /* the end of its line in the log: ", \"bleu\": 31.02" */
-    char shown[256]; /* the same for standard error: ", BLEU 31.02" */
-    double score;    /* greater is better; NAN: it cannot be computed */
-    bool unscored;   /* it has no score, and counts neither as better nor as worse */
+    char log[256];    /* the end of its line in the log: ", \"bleu\": 31.02" */
+    char shown[256];  /* the same for standard error: ", BLEU 31.02" */
+    double score;     /* greater is better; NAN: it cannot be computed */
+    bool unscored;    /* it has no score, and counts neither as better nor as worse */
+    double low, high; /* the 95 % interval of the score; equal: there is none */
 } cli_validation;
 
 /* The differences between the commands. Functions get the training, which is the first member of the command's struct.
@@ -143,6 +144,7 @@ typedef struct cli_training_state {
     double loss;       /* the sum of n steps */
     double norm, rate; /* of the last step */
     double best;       /* score */
+    double low, high;  /* its interval */
     int64_t n, epoch;
     int64_t worse; /* validations since the best */
 } cli_training_state;
@@ -179,7 +181,7 @@ struct cli_training {
     int64_t new_items;     /* new items, which the old log does not have */
     double (*seconds_waiting)(const att_training *t); /* of all steps, for images; or NULL */
     att_model_path model;                             /* a path for the command */
-    char note[320];                                   /* memory of options.note of the training */
+    char note[400];                                   /* memory of options.note of the training */
     const char *refit_folder; /* of the second training of --refit, if this is the first; or NULL */
     att_model_path first_folder;
     int64_t best_step; /* whose model is the best validated one, at the end */
@@ -187,6 +189,7 @@ struct cli_training {
     int64_t steps, validate_every, save_every; /* as options state; steps 0: no limit */
     bool stays;                                /* the folder's model is the one that it had */
     double score;                              /* of the model that has been written; NAN: unknown */
+    double low, high;                          /* the interval of that score; equal: there is none */
     double waited, validated;                  /* at the last validation: waits for images, the time of it */
     cli_log log;
     cli_training_state state;

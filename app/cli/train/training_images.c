@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LISTED = 20, PATH = 4300 };
+enum { PATH = 4300 };
 
 /* ---- one file */
 
@@ -99,7 +99,7 @@ static int parse_line(cli_training_images *t, const char *path, char *line)
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%16llx\t%lld\t%lld\t%lld\t%1d\t%n", &sum, &bytes, &changed, &status, &broken, &at) != 5 || !at)
         return cli_fail("%s: line %lld is not one that a training has written", path, (long long)t->n_known + 1);
-    f = (cli_image_file){sum, bytes, changed, status, broken != 0, strdup(line + at)};
+    f = (cli_image_file){sum, bytes, changed, status, broken != 0, strdup(line + at), NULL, 0};
     if (t->n_known % 1024 == 0) {
         cli_image_file *all = grown(t->known, t->n_known, 1024, sizeof *all);
         if (!all) {
@@ -169,8 +169,10 @@ void cli_training_images_discard(const cli_training_images *t)
 
 void cli_training_images_free(cli_training_images *t)
 {
-    for (int64_t i = 0; i < t->n; i++)
+    for (int64_t i = 0; i < t->n; i++) {
         free(t->file[i].name);
+        free(t->file[i].path);
+    }
     for (int64_t i = 0; i < t->n_known; i++)
         free(t->known[i].name);
     free(t->file);
@@ -192,6 +194,14 @@ typedef struct checking {
     char why[BLOCK][400];
 } checking;
 
+/* Returns the checksum of an image's size and pixels. */
+static uint64_t sum_pixels(const att_image *i)
+{
+    const int64_t size[] = {i->height, i->width, i->channels};
+    return cli_training_checksum(cli_training_checksum(0, size, sizeof size), i->pixels,
+                                 (size_t)(i->height * i->width * i->channels));
+}
+
 /* Errors of the library belong to the thread. */
 static void check_one(void *arg, int i)
 {
@@ -207,6 +217,8 @@ static void check_one(void *arg, int i)
     }
     att_image image;
     const att_status s = att_image_open(c->t->ctx, path, NULL, &image);
+    if (!s)
+        f->pixels = sum_pixels(&image);
     att_image_free(c->t->ctx, &image);
     c->wrong[i] = s != ATT_OK || !read_file(path, f);
     f->broken = c->wrong[i];
@@ -235,12 +247,14 @@ static int add_block(checking *c, bool *broken, int64_t *wrong)
         cli_image_file *f = &c->t->file[c->t->n];
         *f = c->file[i];
         f->name = name_of(c->path(c->set, c->first + i));
-        if (!f->name)
-            return cli_fail_memory();
+        f->path = strdup(c->path(c->set, c->first + i));
         c->t->n++;
+        if (!f->name || !f->path)
+            return cli_fail_memory();
         broken[c->first + i] = f->broken;
-        if (c->wrong[i] && (*wrong)++ < LISTED)
+        if (c->wrong[i])
             cli_note("%s", c->why[i]);
+        *wrong += c->wrong[i];
     }
     return CLI_DONE;
 }
@@ -262,8 +276,6 @@ static int check_blocks(checking *c, int64_t n, bool *broken, int64_t *wrong)
         code = add_block(c, broken, wrong);
     }
     cli_progress_end(&line);
-    if (!code && *wrong > LISTED)
-        cli_note("... and %lld more", (long long)(*wrong - LISTED));
     return code;
 }
 

@@ -13,6 +13,8 @@ typedef struct cli_image_file {
     int64_t bytes, changed, status; /* size; times of the last change of content and of status, in nanoseconds */
     bool broken;                    /* it cannot be decoded */
     char *name;                     /* the last part of its path, with bytes that end a field as %09 */
+    char *path;                     /* where it is; NULL: it is from a list */
+    uint64_t pixels;                /* checksum of the image, if it was decoded */
 } cli_image_file;
 
 typedef struct cli_training_images {

@@ -146,7 +146,9 @@ int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *use
     if (!code && drawn && s->done > 1 && s->done > s->failed)
         cli_note("%s shows the first of %lld image%s%s", drawn, (long long)(s->done - s->failed),
                  s->done - s->failed == 1 ? "" : "s", s->failed ? " that could be read" : "");
-    return !code && s->failed ? CLI_FAILED : code;
+    if (!code && s->failed && s->skip_broken)
+        cli_note("%lld of %lld images cannot be read", (long long)s->failed, (long long)s->done);
+    return !code && s->failed && !s->skip_broken ? CLI_FAILED : code;
 }
 
 void cli_image_stream_close(cli_image_stream *s)
@@ -178,4 +180,12 @@ int cli_read_background(const char *text, uint8_t color[3], att_image_options *o
     for (int i = 0; i < 3; i++)
         color[i] = (uint8_t)(bits >> (16 - 8 * i));
     return CLI_DONE;
+}
+
+int cli_set_background(const char *text, att_image_set *set)
+{
+    att_image_options o = {.size = sizeof o};
+    uint8_t color[3];
+    const int code = cli_read_background(text, color, &o);
+    return code ? code : cli_status(NULL, att_image_set_background(set, o.background));
 }

@@ -37,7 +37,8 @@ void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);
  * are worked on. *s stays where it is until it is closed. */
 typedef struct cli_image_stream {
     att_image_options options;
-    int64_t room; /* images of a block at most */
+    bool skip_broken; /* of CLI_SKIP_BROKEN */
+    int64_t room;     /* images of a block at most */
     /* The current block: those that could be read */
     int64_t count;
     att_image *image;  /* [room] */
@@ -59,6 +60,8 @@ void cli_image_stream_close(cli_image_stream *s);
 
 /* Sets options->background to color [3], which is that of a text, "#ff8000" or a name; NULL: none. */
 int cli_read_background(const char *text, uint8_t color[3], att_image_options *options);
+/* Sets the background of a set of images to that of a text; NULL: none. */
+int cli_set_background(const char *text, att_image_set *set);
 
 /* clang-format off */
 #define CLI_BACKGROUND(to)                                                                   \

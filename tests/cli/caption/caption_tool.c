@@ -396,8 +396,12 @@ static void what_leaves_nothing_is_refused(void **state)
                    "the image \"none.png\" has no caption in captions");
     assert_refused("$A evaluate caption -m $C -d captions -i empty", 1, "none of the 6 images");
     assert_refused("$A evaluate caption -m $D -d captions -i some", 1, " is a sentence model: attend embed");
-    assert_refused("mkdir bad; cp some/* bad; echo none >bad/red0.png; $A evaluate caption -m $C -d captions -i bad", 1,
-                   "bad/red0.png is not an image: ");
+    assert_int_equal(
+        tool("mkdir bad; cp some/* bad; echo none >bad/red0.png; $A evaluate caption -m $C -d captions -i bad"), 1);
+    assert_has(tool_err, "attend: bad/red0.png is not an image: ");
+    assert_has(tool_err, " images cannot be read; --skip-broken leaves them out\n");
+    assert_int_equal(tool("$A evaluate caption -m $C -d captions -i bad --skip-broken"), 0);
+    assert_has(tool_err, " images cannot be read, and is left out\n");
 }
 
 int main(void)

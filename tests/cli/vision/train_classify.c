@@ -101,6 +101,77 @@ static void the_interval_is_that_of_wilson(void **state)
     }
 }
 
+/* The first one of several that are equally good; --json and the note name it, with its interval. */
+static void the_best_validated_model_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 12 --schedule constant --warmup 0 --rate 0.05 --valid-share 0.3 --json "
+                                "-o best && mv best/model.safetensors kept"),
+                     0);
+    json_t *v = line_json(0);
+    const double score = number(v, "accuracy"), step = number(v, "step"), low = number(v, "low");
+    assert_true(low < score && score <= number(v, "high") && number(v, "high") <= 100);
+    json_decref(v);
+    assert_has(tool_err, " with the highest accuracy on validation, ");
+    double highest = -1, at = 0;
+    assert_int_equal(tool("cat best/log.jsonl"), 0);
+    const int lines = count(tool_out, "\n");
+    for (int i = 0; i < lines; i++) {
+        v = line_json(i);
+        assert_true(number(v, "accuracy_low") <= number(v, "accuracy"));
+        if (number(v, "accuracy") > highest) {
+            highest = number(v, "accuracy");
+            at = number(v, "step");
+        }
+        json_decref(v);
+    }
+    assert_true(lines == 12 && step == at && fabs(score - highest) < 1e-3);
+    char line[256];
+    snprintf(line, sizeof line,
+             TRAIN "--steps %.0f --schedule constant --warmup 0 --rate 0.05 --valid-share 0.3 -o until && "
+                   "cmp until/model.safetensors kept",
+             step);
+    assert_int_equal(tool(line), 0);
+}
+
+static void a_balanced_training_that_is_stopped_has_the_same_bits(void **state)
+{
+    (void)state;
+#define BALANCED TRAIN "--balance --epochs 6 --flip --mixup 0.3 --dropout 0.1 --save-every 3 "
+    assert_int_equal(tool(BALANCED "-o through --json"), 0);
+    json_t *v = line_json(0);
+    assert_true(number(v, "low") < number(v, "balanced_accuracy"));
+    json_decref(v);
+    assert_has(tool_err, "with the highest balanced accuracy on validation, ");
+    assert_int_equal(tool(BALANCED "-o stops --minutes 0.00001 && $A train classify --resume -o stops --minutes 0 && "
+                                   "cmp through/model.safetensors stops/model.safetensors"),
+                     0);
+    assert_int_equal(tool(SAME_LOG("through/log.jsonl", "stops/log.jsonl")), 0);
+    assert_int_equal(tool("grep -c '\"balanced_accuracy_low\": ' through/log.jsonl"), 0);
+    assert_int_equal(tool(TRAIN "--epochs 6 --flip --mixup 0.3 --dropout 0.1 --save-every 3 -o plain && "
+                                "cmp -s through/model.safetensors plain/model.safetensors"),
+                     1); /* it has another order */
+}
+
+static void wrong_answers_are_listed_the_most_confident_first(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 -o weak && $A evaluate classify -m weak --data . --wrong wrong.tsv --json"),
+                     0);
+    json_t *v = line_json(0);
+    const int wrong = (int)(number(v, "images") - number(v, "right"));
+    assert_true(number(v, "balanced_low") < number(v, "balanced_accuracy") &&
+                number(v, "balanced_accuracy") < number(v, "balanced_high"));
+    json_decref(v);
+    assert_int_equal(tool("head -n 1 wrong.tsv"), 0);
+    assert_string_equal(tool_out, "image\tclass\tanswer\tprobability\n");
+    assert_int_equal(
+        tool("sed 1d wrong.tsv | LC_ALL=C sort -t \"$(printf '\\t')\" -s -k4,4gr >sorted; sed 1d wrong.tsv "
+             "| cmp - sorted && awk -F '\\t' '$2 == $3 || NF != 4 || $4 > 1' sorted | wc -l && wc -l <sorted"),
+        0);
+    assert_true(wrong > 0 && atoi(tool_out) == 0 && atoi(strchr(tool_out, '\n')) == wrong);
+}
+
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
     (void)state;
@@ -198,6 +269,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(options_are_stored_for_resume),
         cmocka_unit_test(a_model_learns_on_with_other_classes),
+        cmocka_unit_test(the_best_validated_model_is_kept),
+        cmocka_unit_test(a_balanced_training_that_is_stopped_has_the_same_bits),
+        cmocka_unit_test(wrong_answers_are_listed_the_most_confident_first),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
     };

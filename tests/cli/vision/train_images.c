@@ -45,8 +45,8 @@ static void broken_images_are_named_before_the_start(void **state)
         tool("cp -r photos many; i=0; while [ $i -lt 30 ]; do i=$((i + 1)); : >many/c3/z$i.png; done; " CLASSIFY
              "--data many -o new"),
         1);
-    assert_int_equal(count(tool_err, "attend: many/"), 20);
-    assert_has(tool_err, "attend: ... and 13 more\nattend: 33 of 41 images cannot be read; ");
+    assert_int_equal(count(tool_err, "attend: many/"), 33);
+    assert_has(tool_err, "attend: 33 of 41 images cannot be read; ");
     assert_refused("mkdir -p none/a none/b; : >none/a/1.png; : >none/b/1.png; " CLASSIFY
                    "--data none --skip-broken -o new 2>err; grep none.of err >&2; exit 1",
                    1, "attend: none of the 2 images can be read\n");
@@ -70,6 +70,28 @@ static void broken_images_are_left_out_where_that_is_wanted(void **state)
                                    "-o once && cmp rest/model.safetensors once/model.safetensors"),
                      0);
     assert_null(strstr(tool_err, "is not an image: the"));
+}
+
+/* 16 photos of 8 animals, of which one photo is there twice, under another name. */
+static void photos_of_an_animal_are_kept_together(void **state)
+{
+    (void)state;
+#define ANIMALS "$A train classify --config vit.json --batch 4 --steps 1 --valid-share 0.5 --data animals -o any "
+    assert_int_equal(tool("for i in 0 1 2 3 4 5 6 7; do d=animals/c$((i % 2))/202$((i % 3)); mkdir -p $d; "
+                          "cp images/$i.png $d/A0${i}_a.png; cp images/$i.png $d/A0${i}_b.HEIC; done; "
+                          ">animals/c0/notes.txt; >animals/c1/raw.CR2"),
+                     0);
+    assert_int_equal(tool(ANIMALS "&& rm -r any"), 0);
+    assert_has(tool_err, "; 1 .txt, 1 .cr2 passed over; 8 for validation");
+    assert_has(tool_err, " for validation, has the pixels of animals/c");
+    assert_has(tool_err, " images for validation are in training, too, so that the validation measures too much\n");
+    assert_int_equal(tool(ANIMALS "--group 'A\\d+' && rm -r any"), 0);
+    assert_null(strstr(tool_err, "has the pixels of"));
+    assert_int_equal(tool(ANIMALS "--group '_(a)' && $A train classify --resume --steps 1 -o any && rm -r any"), 0);
+    assert_has(tool_err, "attend: --group: 8 of 16 images in animals do not match, and each is a group of its own\n");
+    assert_refused(ANIMALS "--group 'A\\d+' --valid animals", 1,
+                   "attend: --group: 8 groups of --valid are in --data, too, such as \"A00\"");
+    assert_refused(ANIMALS "--group '('", 2, "--group: \"(\" is not a regular expression: missing closing parenthesis");
 }
 
 /* Whatever the times of the file say. */
@@ -142,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broken_images_are_named_before_the_start),
+        cmocka_unit_test(photos_of_an_animal_are_kept_together),
         cmocka_unit_test(broken_images_are_left_out_where_that_is_wanted),
         cmocka_unit_test(a_changed_image_is_noticed_when_the_training_continues),
         cmocka_unit_test(a_broken_image_does_not_end_what_others_are_for),
