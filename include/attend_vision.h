@@ -34,19 +34,21 @@ typedef struct att_image_options {
     int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27. Besides its file, an
                                 * image needs at most the memory of twice this many pixels, of 3 bytes, and 1 MiB */
 } att_image_options;
-/* Decodes a JPEG, PNG or (if the library was built with libwebp) WebP file in memory, data [bytes], to 3 channels. Gray
- * images get three equal channels, samples of 16 bits are reduced to their upper 8, and palettes become colors. Of an
- * animation the first frame is decoded. label: its path in messages. options or NULL: defaults. Errors: another format
- * (GIF, AVIF, HEIC, ... are named); CMYK; damaged or truncated data (a PNG file may lack what follows its pixels); too
- * many pixels or progressive scans; more memory at once than max_pixels allows, because of very wide rows or many
- * coefficients; out of memory. */
+/* Decodes a JPEG, PNG or (if the library was built with libwebp, libtiff or libheif) WebP, TIFF or HEIC file in memory,
+ * data [bytes], to 3 channels. Gray images get three equal channels, samples of 16 bits are reduced to their upper 8,
+ * palettes and CMYK become colors without a color profile, as by Pillow's convert("RGB"). Of an animation the first
+ * frame is decoded, of a TIFF file the first page, with a note (att_config) if there are more. label: its path in
+ * messages. options or NULL: defaults. Errors: another format (GIF, AVIF, ... are named); TIFF files of real numbers,
+ * of raw photos and of other rare kinds, which are named; damaged or truncated data (a PNG file may lack what follows
+ * its pixels); too many pixels or progressive scans; more memory at once than max_pixels allows, because of very wide
+ * rows or many coefficients; out of memory. */
 ATT_API att_status att_image_decode(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                     const att_image_options *options, att_image *out);
 /* Decodes an image file as att_image_decode does; path "-": standard input. options or NULL: defaults. Errors: those of
  * att_image_decode; not a file; larger than 1 GiB. */
 ATT_API att_status att_image_open(att_ctx *ctx, const char *path, const att_image_options *options, att_image *out);
-/* Returns whether the name of a file ends like that of an image that att_image_open reads: .jpg, .jpeg, .png, .webp, in
- * letters of either case. False for "-". */
+/* Returns whether the name of a file ends like that of an image: .jpg, .jpeg, .png, .webp, .tif, .tiff, or if HEIC is
+ * read .heic or .heif, in letters of either case. False for "-". */
 ATT_API bool att_image_has_name(const char *path);
 
 /* The image files of a folder and of all folders in it. */

@@ -26,10 +26,12 @@ static const struct {
     {4, 8, "ftypavis", "AVIF", NULL},
     {4, 7, "ftypmif", "HEIC or AVIF", NULL},
     {4, 8, "ftypmsf1", "HEIC or AVIF", NULL},
-    {4, 7, "ftyphei", "HEIC", NULL},
-    {4, 7, "ftyphev", "HEIC", NULL},
-    {0, 4, "II*\0", "TIFF", NULL},
-    {0, 4, "MM\0*", "TIFF", NULL},
+    {4, 7, "ftyphei", "HEIC", att_heif_decode},
+    {4, 7, "ftyphev", "HEIC", att_heif_decode},
+    {0, 4, "II*\0", "TIFF", att_tiff_decode},
+    {0, 4, "MM\0*", "TIFF", att_tiff_decode},
+    {0, 4, "II+\0", "TIFF", att_tiff_decode}, /* BigTIFF */
+    {0, 4, "MM\0+", "TIFF", att_tiff_decode},
     {0, 2, "BM", "BMP", NULL},
     {0, 2, "\xff\x0a", "JPEG XL", NULL},
     {4, 4, "JXL ", "JPEG XL", NULL},
@@ -49,13 +51,23 @@ static int find_format(const uint8_t *data, size_t bytes)
 bool att_image_begins_as_one(const uint8_t *data, size_t bytes)
 {
     const int i = find_format(data, bytes);
-    return i >= 0 && formats[i].decode && strcmp(formats[i].name, "TIFF") != 0;
+    return i >= 0 && formats[i].decode && strcmp(formats[i].name, "TIFF") != 0 && strcmp(formats[i].name, "HEIC") != 0;
 }
 
 #ifdef ATT_WEBP
-#define SUPPORTED "JPEG, PNG and WebP"
+#define AND_WEBP ", WebP"
 #else
-#define SUPPORTED "JPEG and PNG"
+#define AND_WEBP ""
+#endif
+#ifdef ATT_HEIF
+#define AND_HEIF ", HEIC"
+#else
+#define AND_HEIF ""
+#endif
+#ifdef ATT_TIFF
+#define SUPPORTED "JPEG, PNG" AND_WEBP AND_HEIF " and TIFF"
+#else
+#define SUPPORTED "JPEG" AND_WEBP AND_HEIF " and PNG"
 #endif
 
 static att_status refused(const att_image_file *f, int format)
@@ -224,7 +236,11 @@ att_status att_image_open(att_ctx *ctx, const char *path, const att_image_option
 
 bool att_image_has_name(const char *path)
 {
-    static const char *const suffixes[] = {".jpg", ".jpeg", ".png", ".webp"};
+    static const char *const suffixes[] = {".jpg",  ".jpeg", ".png", ".webp", ".tif", ".tiff",
+#ifdef ATT_HEIF
+                                           ".heic", ".heif"
+#endif
+    };
     const char *dot = path ? strrchr(path, '.') : NULL;
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (!strcasecmp(dot, suffixes[i]))

@@ -22,9 +22,12 @@ typedef att_status (*att_image_decoder)(const att_image_file *f, att_image *out,
 att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_webp_decode(const att_image_file *f, att_image *out, int *orientation);
+att_status att_heif_decode(const att_image_file *f, att_image *out, int *orientation);
+att_status att_tiff_decode(const att_image_file *f, att_image *out, int *orientation);
 
-/* Returns whether the first bytes of a file are those of an image that is decoded, and of no TIFF file: photos as
- * cameras record them, .nef or .dng, begin as TIFF, but have only a small preview there. */
+/* Returns whether the first bytes of a file are those of a JPEG, PNG or WebP file. TIFF and HEIC files are known by
+ * their names alone: photos as cameras record them, .nef or .dng, begin as TIFF, too, but have only a small preview
+ * there. */
 enum { ATT_IMAGE_MAGIC = 12 };
 bool att_image_begins_as_one(const uint8_t *data, size_t bytes);
 
@@ -55,6 +58,8 @@ int att_image_orientation(att_byte_view exif, att_byte_view xmp);
 att_status att_image_alloc(att_ctx *ctx, int64_t height, int64_t width, int64_t channels, att_image *out);
 /* Checks that it is an image with 1 or 3 channels. The error names the function. */
 att_status att_image_check(att_ctx *ctx, const char *function, const att_image *image);
+/* Converts a color of inks, cyan, magenta, yellow and black (0: none), to red, green and blue as Pillow does. */
+void att_cmyk_to_rgb(const uint8_t cmyk[4], uint8_t rgb[3]);
 /* Converts 4 channels to 3 in the same memory: blends red, green and blue with background [3] by alpha. */
 void att_image_composite(att_image *image, const uint8_t *background);
 /* Transposes and flips an image by its orientation, 1 to 8 (EXIF 2.32, tag 274). */

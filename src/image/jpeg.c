@@ -23,6 +23,7 @@ typedef struct reader {
     const att_image_file *file;
     att_image *out;
     int *orientation;
+    uint8_t *row; /* of a CMYK file, or NULL */
     att_status status;
 } reader;
 
@@ -90,12 +91,6 @@ static void read_header(reader *r)
     jpeg_mem_src(&r->jpeg, r->file->data, (unsigned long)r->file->bytes);
     jpeg_save_markers(&r->jpeg, APP1, MAX_MARKER);
     jpeg_read_header(&r->jpeg, TRUE);
-    const J_COLOR_SPACE space = r->jpeg.jpeg_color_space;
-    if (space == JCS_CMYK || space == JCS_YCCK)
-        fail(r,
-             att_fail(r->file->ctx, ATT_ERR_UNSUPPORTED,
-                      "%s: the JPEG file is in CMYK, the colors of printing, which is not supported; RGB and gray are",
-                      r->file->label));
     read_orientation(r);
 }
 
@@ -111,16 +106,34 @@ static int64_t coefficient_bytes(reader *r)
     return blocks * (int64_t)sizeof(JBLOCK);
 }
 
+/* Converts a row of a CMYK file. As by Adobe's programs, and for Pillow, 255 is no ink. */
+static void convert_cmyk(const reader *r, uint8_t *to)
+{
+    for (int64_t x = 0; x < r->out->width; x++) {
+        uint8_t ink[4];
+        for (int c = 0; c < 4; c++)
+            ink[c] = (uint8_t)(255 - r->row[4 * x + c]);
+        att_cmyk_to_rgb(ink, to + 3 * x);
+    }
+}
+
 static void read_rows(reader *r)
 {
-    const att_status s = att_image_file_alloc(r->file, r->jpeg.image_height, r->jpeg.image_width,
-                                              r->jpeg.output_components, coefficient_bytes(r), r->out);
+    const bool cmyk = r->jpeg.out_color_space == JCS_CMYK;
+    const int64_t width = r->jpeg.image_width, besides = coefficient_bytes(r) + (cmyk ? 4 * width : 0);
+    const att_status s = att_image_file_alloc(r->file, r->jpeg.image_height, width, 3, besides, r->out);
     if (s)
         fail(r, s);
+    r->row = cmyk ? att_alloc(r->file->ctx, (size_t)width, 4) : NULL;
+    if (cmyk && !r->row)
+        fail(r, ATT_ERR_MEMORY);
     jpeg_start_decompress(&r->jpeg);
     while (r->jpeg.output_scanline < r->jpeg.output_height) {
-        JSAMPROW row = r->out->pixels + (int64_t)r->jpeg.output_scanline * r->out->width * r->out->channels;
+        uint8_t *to = r->out->pixels + (int64_t)r->jpeg.output_scanline * width * 3;
+        JSAMPROW row = cmyk ? r->row : to;
         jpeg_read_scanlines(&r->jpeg, &row, 1);
+        if (cmyk)
+            convert_cmyk(r, to);
     }
 }
 
@@ -131,7 +144,8 @@ static void read_file(reader *r)
     jpeg_create_decompress(&r->jpeg);
     r->jpeg.progress = &r->progress;
     read_header(r);
-    r->jpeg.out_color_space = JCS_RGB;
+    const J_COLOR_SPACE space = r->jpeg.jpeg_color_space;
+    r->jpeg.out_color_space = space == JCS_CMYK || space == JCS_YCCK ? JCS_CMYK : JCS_RGB;
     jpeg_calc_output_dimensions(&r->jpeg);
     read_rows(r);
 }
@@ -145,5 +159,6 @@ att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orienta
     r.errors.output_message = print_nothing;
     read_file(&r);
     jpeg_destroy_decompress(&r.jpeg);
+    att_free(f->ctx, r.row);
     return r.status;
 }

@@ -46,6 +46,13 @@ static uint8_t divided_by_255(unsigned x)
     return (uint8_t)((x + (x >> 8)) >> 8);
 }
 
+void att_cmyk_to_rgb(const uint8_t cmyk[4], uint8_t rgb[3])
+{
+    const unsigned rest = 255u - cmyk[3];
+    for (int c = 0; c < 3; c++)
+        rgb[c] = (uint8_t)(rest - divided_by_255(cmyk[c] * rest));
+}
+
 void att_image_composite(att_image *image, const uint8_t *background)
 {
     const int64_t n = image->height * image->width;

@@ -83,7 +83,12 @@ write("one_pixel.jpg", jpeg(RGB[:1, :1]))
 for orientation in range(1, 9):
     write(f"orientation_{orientation}.jpg",
           jpeg(GRAY[:7, :9], quality=40, exif=b"Exif\0\0" + exif(orientation, orientation % 2)))
-write("cmyk.jpg", jpeg(Image.fromarray(RGB).convert("CMYK"), quality=40), expected=False)
+write("cmyk.jpg", jpeg(Image.fromarray(RGB).convert("CMYK"), quality=40))
+# The same with another transform in its Adobe segment: its colors are then YCCK.
+adobe = b"Adobe\0\x64\0\0\0\0"
+cmyk = jpeg(Image.fromarray(RGB).convert("CMYK"), quality=40)
+assert adobe + b"\0" in cmyk
+write("ycck.jpg", cmyk.replace(adobe + b"\0", adobe + b"\2"))
 
 # ---- PNG
 
@@ -183,9 +188,105 @@ write_transparent("lossless_alpha.webp", webp(joined(RGB, ALPHA), lossless=True,
 second = Image.fromarray(RGB[::-1])
 write("animated.webp", webp(RGB, lossless=True, save_all=True, append_images=[second]))
 
+# ---- TIFF
+
+
+def tiff_page(pixels, photometric, bits=8, order="<", planar=1, tile=None, rows=None, extra=(), deflate=False, more=(),
+              at=8):
+    """A page at a byte of a file: pixels [h, w, c] of so many bits, in strips of `rows` rows or in tiles -> its bytes."""
+    h, w, c = pixels.shape
+    planes = [pixels[..., i:i + 1] for i in range(c)] if planar == 2 else [pixels]
+    parts = []
+    for plane in planes:
+        if tile:
+            filled = numpy.pad(plane, ((0, -h % tile), (0, -w % tile), (0, 0)))
+            parts += [filled[t:t + tile, l:l + tile] for t in range(0, h, tile) for l in range(0, w, tile)]
+        else:
+            parts += [plane[t:t + (rows or h)] for t in range(0, h, rows or h)]
+    data = []
+    for part in parts:
+        if bits == 16:
+            data.append(part.astype(order + "u2").tobytes())
+        else:
+            data.append(b"".join(row[1:] for row in [packed(part[i:i + 1], bits) for i in range(len(part))]))
+    data = [zlib.compress(d, 9) if deflate else d for d in data]
+    start = [at + sum(len(d) + len(d) % 2 for d in data[:i]) for i in range(len(data))]
+    body = b"".join(d + bytes(len(d) % 2) for d in data)
+    entries = [(256, 4, [w]), (257, 4, [h]), (258, 3, [bits] * c), (259, 3, [8 if deflate else 1]),
+               (262, 3, [photometric]), (277, 3, [c]), (284, 3, [planar]), *more]
+    entries += ([(322, 4, [tile]), (323, 4, [tile]), (324, 4, start), (325, 4, [len(d) for d in data])] if tile else
+                [(273, 4, start), (278, 4, [rows or h]), (279, 4, [len(d) for d in data])])
+    entries += [(338, 3, list(extra))] if extra else []
+    directory, values = b"", b""
+    values_at = at + len(body) + 2 + 12 * len(entries) + 4
+    for tag, kind, numbers in sorted(entries):
+        value = b"".join(struct.pack(order + {3: "H", 4: "I"}[kind], n) for n in numbers)
+        if len(value) > 4:
+            value, values = struct.pack(order + "I", values_at + len(values)), values + value + bytes(len(value) % 2)
+        directory += struct.pack(order + "HHI", tag, kind, len(numbers)) + value.ljust(4, b"\0")
+    return body + struct.pack(order + "H", len(entries)) + directory + b"NEXT" + values, at + len(body)
+
+
+def tiff(*pages, order="<"):
+    """Pages (pixels, photometric, options) -> a file."""
+    made, at = [], 8
+    for pixels, photometric, options in pages:
+        made.append(tiff_page(pixels, photometric, order=order, at=at, **options))
+        at += len(made[-1][0])
+    data = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", made[0][1])
+    for i, (page, _) in enumerate(made):
+        data += page.replace(b"NEXT", struct.pack(order + "I", made[i + 1][1] if i + 1 < len(made) else 0))
+    return data
+
+
+def one(pixels, photometric, order="<", **options):
+    return tiff((pixels.reshape(*pixels.shape[:2], -1), photometric, options), order=order)
+
+
+def by_pillow(image, **options):
+    out = io.BytesIO()
+    image.save(out, "TIFF", **options)
+    return out.getvalue()
+
+
+WHITE_IS_0, BLACK_IS_0, RGB_TIFF, PALETTE_TIFF, CMYK_TIFF = 0, 1, 2, 3, 5
+INK = numpy.concatenate([255 - RGB, GRAY[..., None] // 2], axis=-1)
+UPPER = [GRAY16 >> 8] * 3
+for bits in 1, 2, 4:
+    write(f"gray_{bits}.tif", one(GRAY >> (8 - bits), BLACK_IS_0, bits=bits))
+write("white_1.tif", one(GRAY >> 7, WHITE_IS_0, bits=1))
+write("white_8.tif", one(GRAY, WHITE_IS_0))
+write("gray_16.tif", one(GRAY16, BLACK_IS_0, bits=16), numpy.stack(UPPER, axis=-1))
+write("gray_16_big_endian.tif", one(GRAY16, BLACK_IS_0, order=">", bits=16), numpy.stack(UPPER, axis=-1))
+write("strips.tif", one(RGB, RGB_TIFF, rows=4, deflate=True))
+write("tiles.tif", one(RGB, RGB_TIFF, tile=16, deflate=True))
+write("planes.tif", one(RGB, RGB_TIFF, planar=2, rows=5))
+write("planes_tiles.tif", one(RGB, RGB_TIFF, planar=2, tile=16, deflate=True), RGB)
+write("rgb_16.tif", one(RGB16, RGB_TIFF, order=">", bits=16))
+for bits in 1, 4, 8:
+    colors = 1 << bits if bits < 8 else 256
+    table = [(i * 37 + c * 91 + i * c) % 256 * 256 + i for c in range(3) for i in range(colors)]
+    write(f"palette_{bits}.tif", one(GRAY >> (8 - bits), PALETTE_TIFF, bits=bits, more=[(320, 3, table)]))
+write("cmyk.tif", one(INK, CMYK_TIFF))
+write("orientation_6.tif", one(RGB, RGB_TIFF, more=[(274, 3, [6])]))
+write("pages.tif", tiff((RGB, RGB_TIFF, {}), (RGB[::-1], RGB_TIFF, {})))
+write("lzw.tif", by_pillow(Image.fromarray(RGB), compression="tiff_lzw"))
+write("group4.tif", by_pillow(Image.fromarray(GRAY).point(lambda v: 255 * (v > 99), "1"), compression="group4"))
+write("jpeg.tif", by_pillow(Image.fromarray(RGB).convert("YCbCr"), compression="jpeg"))
+write("ycbcr.tif", by_pillow(Image.fromarray(RGB).convert("YCbCr"), compression="tiff_lzw"))
+write_transparent("gray_alpha.tif", one(joined(GRAY, ALPHA), BLACK_IS_0, extra=[2]))
+write_transparent("rgba.tif", one(joined(RGB, ALPHA), RGB_TIFF, extra=[2]))
+write_transparent("rgba_premultiplied.tif", one(joined(RGB * (ALPHA[..., None] / 255.0) + 0.5, ALPHA).astype(numpy.uint8),
+                                                RGB_TIFF, extra=[1]))
+write("preview.tif", one(RGB[:2, :2], RGB_TIFF, more=[(254, 4, [1])]), expected=False)
+write("real.tif", by_pillow(Image.fromarray(GRAY.astype(numpy.float32))), expected=False)
+write("huge.tif", one(RGB[:1, :1], RGB_TIFF).replace(struct.pack("<HHII", 256, 4, 1, 1), struct.pack("<HHII", 256, 4, 1, 10**5))
+      .replace(struct.pack("<HHII", 257, 4, 1, 1), struct.pack("<HHII", 257, 4, 1, 10**5)), expected=False)
+
+
 # ---- other formats, which are refused
 
-for name, kind in ("small.gif", "GIF"), ("small.bmp", "BMP"), ("small.tif", "TIFF"), ("small.avif", "AVIF"):
+for name, kind in ("small.gif", "GIF"), ("small.bmp", "BMP"), ("small.avif", "AVIF"):
     out = io.BytesIO()
     Image.fromarray(RGB[:1, :1]).save(out, kind)
     write(name, out.getvalue()[:64], expected=False)

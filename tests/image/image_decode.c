@@ -34,12 +34,26 @@ static void compare(const char *const *names, bool over)
 
 static void every_kind_of_jpeg_has_the_pixels_of_pillow(void **state)
 {
-    static const char *const names[] = {"444.jpg",           "422.jpg",           "420.jpg",
-                                        "progressive.jpg",   "restarts.jpg",      "rgb.jpg",
-                                        "gray.jpg",          "one_pixel.jpg",     "gray_progressive.jpg",
-                                        "orientation_1.jpg", "orientation_2.jpg", "orientation_3.jpg",
-                                        "orientation_4.jpg", "orientation_5.jpg", "orientation_6.jpg",
-                                        "orientation_7.jpg", "orientation_8.jpg", NULL};
+    static const char *const names[] = {"444.jpg",
+                                        "422.jpg",
+                                        "420.jpg",
+                                        "progressive.jpg",
+                                        "restarts.jpg",
+                                        "rgb.jpg",
+                                        "gray.jpg",
+                                        "cmyk.jpg",
+                                        "ycck.jpg",
+                                        "one_pixel.jpg",
+                                        "gray_progressive.jpg",
+                                        "orientation_1.jpg",
+                                        "orientation_2.jpg",
+                                        "orientation_3.jpg",
+                                        "orientation_4.jpg",
+                                        "orientation_5.jpg",
+                                        "orientation_6.jpg",
+                                        "orientation_7.jpg",
+                                        "orientation_8.jpg",
+                                        NULL};
     (void)state;
     compare(names, false);
 }
@@ -83,6 +97,60 @@ static void every_kind_of_webp_has_the_pixels_of_pillow(void **state)
     compare(names, false);
     compare(transparent_webp, false);
     compare(transparent_webp, true);
+}
+
+static const char *const transparent_tiff[] = {"gray_alpha.tif", "rgba.tif", "rgba_premultiplied.tif", NULL};
+
+static void every_kind_of_tiff_has_the_pixels_of_pillow(void **state)
+{
+    static const char *const names[] = {"gray_1.tif",
+                                        "gray_2.tif",
+                                        "gray_4.tif",
+                                        "white_1.tif",
+                                        "white_8.tif",
+                                        "gray_16.tif",
+                                        "gray_16_big_endian.tif",
+                                        "strips.tif",
+                                        "tiles.tif",
+                                        "planes.tif",
+                                        "planes_tiles.tif",
+                                        "rgb_16.tif",
+                                        "palette_1.tif",
+                                        "palette_4.tif",
+                                        "palette_8.tif",
+                                        "cmyk.tif",
+                                        "orientation_6.tif",
+                                        "pages.tif",
+                                        "lzw.tif",
+                                        "group4.tif",
+                                        "jpeg.tif",
+                                        "ycbcr.tif",
+                                        NULL};
+    (void)state;
+    att_image image;
+    if (att_image_open(ctx, GOLDEN_IMAGES "strips.tif", NULL, &image) == ATT_ERR_UNSUPPORTED) {
+        check_message(ctx, "built without libtiff");
+        print_message("skipped: this build has no libtiff\n");
+        skip();
+    }
+    att_image_free(ctx, &image);
+    compare(names, false);
+    compare(transparent_tiff, false);
+    compare(transparent_tiff, true);
+}
+
+/* heif-enc of libheif made it of rgb.png, without loss but for the conversion of colors, which takes 2 levels. */
+static void a_heic_photo_is_read_where_the_build_can(void **state)
+{
+    (void)state;
+    att_image image;
+    if (att_image_open(ctx, GOLDEN_IMAGES "lossless.heic", NULL, &image) == ATT_ERR_UNSUPPORTED) {
+        check_message(ctx, "built without -DATT_HEIF=ON");
+        print_message("skipped: this build does not read HEIC\n");
+        skip();
+    }
+    check_image_within(&image, "rgb.png", 2);
+    att_image_free(ctx, &image);
 }
 
 static void an_opaque_image_does_not_change_over_a_background(void **state)
@@ -481,6 +549,8 @@ int main(void)
         cmocka_unit_test(every_kind_of_png_has_the_pixels_of_pillow),
         cmocka_unit_test(png_over_a_background_has_the_pixels_of_pillow),
         cmocka_unit_test(every_kind_of_webp_has_the_pixels_of_pillow),
+        cmocka_unit_test(every_kind_of_tiff_has_the_pixels_of_pillow),
+        cmocka_unit_test(a_heic_photo_is_read_where_the_build_can),
         cmocka_unit_test(an_opaque_image_does_not_change_over_a_background),
         cmocka_unit_test(orientation_is_ignored_if_wanted),
         cmocka_unit_test(orientation_is_read_from_numbers_of_any_type),
