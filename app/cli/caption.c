@@ -173,7 +173,7 @@ const cli_command cli_caption = {
     .min_arguments = 1,
     .max_arguments = -1,
     .details =
-        "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) the most probable caption that beam "
+        "Prints for each image (JPEG, PNG, WebP, TIFF; \"-\": standard input) the most probable caption that beam "
         "search finds, in the words of the captions that the model was trained on: lower case, without "
         "punctuation. A folder stands for the images in it and in its folders. Where the output is not a terminal, a "
         "line for each "

@@ -211,7 +211,7 @@ const cli_command cli_classify = {
     .arguments = "[IMAGE|FILE...]",
     .max_arguments = -1,
     .details =
-        "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) its most probable classes with their "
+        "Prints for each image (JPEG, PNG, WebP, TIFF; \"-\": standard input) its most probable classes with their "
         "probabilities; a folder stands for the images in it and in its folders. On a terminal they are bars, else "
         "each image "
         "is a line, separated by tabs: path, then label and probability of each class. An image that cannot be read "

@@ -371,8 +371,9 @@ const cli_command cli_embed = {
         "0, 8 to a byte, the first one highest, filled up with 0; binary: the same byte less 128. pgvector has "
         "no type of 8 bits, sqlite-vec none of uint8; both have their own order of bits, vector by "
         "vector the same as binary_quantize and vec_quantize_binary make.\n\n"
-        "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders with "
-        "images in them or in their folders, and lines and --text are paths of images. Their vectors have length 1, so that a dot product "
+        "With a vision model the arguments are images (JPEG, PNG, WebP, TIFF; \"-\": standard input), or folders with "
+        "images in them or in their folders, and lines and --text are paths of images. Their vectors have "
+        "length 1, so that a dot product "
         "is a cosine, and in jsonl \"image\" stands in place of \"text\". An image that cannot be read "
         "is reported and gets no row, and the command fails at the end; with --skip-broken it succeeds.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"

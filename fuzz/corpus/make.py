@@ -257,6 +257,7 @@ for target, suffix, names in [
         ("jpeg", "jpg", ["420", "gray_progressive", "restarts", "rgb", "orientation_6", "cmyk"]),
         ("png", "png", ["gray_1", "gray_alpha_16", "interlaced_1", "palette_transparent", "rgb_transparent",
                         "rgba_interlaced", "orientation_8", "huge"]),
+        ("tiff", "tif", ["tiles", "planes", "palette_4", "jpeg", "lzw", "group4", "rgba_premultiplied", "ycbcr", "preview"]),
         ("webp", "webp", ["lossy", "lossless_alpha", "lossy_alpha", "orientation_6", "animated"])]:
     for name in names:
         write(target, name, (HERE / f"../../tests/golden/images/{name}.{suffix}").read_bytes())

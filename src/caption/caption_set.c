@@ -36,7 +36,7 @@ typedef struct building {
     int32_t *chosen;      /* [images of the file]: the images of the set, in its order; the first `images` are used */
     int64_t images;       /* of the set */
     att_names found;      /* paths of the images of the folder and of its folders */
-    int64_t *place;       /* [images of the file]: the one in `found` that has its name, from 1; 0: none; SEVERAL */
+    int64_t *file_at;     /* [images of the file]: the one in `found` that has its name, from 1; 0: none; SEVERAL */
     att_bytes normalized; /* scratch */
 } building;
 
@@ -89,17 +89,17 @@ static att_status find_image(const building *b, int64_t image, char path[ATT_MAX
         return ATT_OK;
     }
     const att_status e = att_join_path(ctx, b->options.images, name, path);
-    const int64_t place = b->place[image];
+    const int64_t file_at = b->file_at[image];
     if (e || att_is_file(path))
         return e;
-    if (place == SEVERAL)
+    if (file_at == SEVERAL)
         return att_fail(ctx, ATT_ERR_FORMAT,
                         "several files in folders of %s have the name \"%s\", so that captions of it "
                         "may be of any of them",
                         b->options.images, name);
-    *found = place > 0;
+    *found = file_at > 0;
     if (*found)
-        snprintf(path, ATT_MAX_PATH, "%s", att_names_at(&b->found, place - 1));
+        snprintf(path, ATT_MAX_PATH, "%s", att_names_at(&b->found, file_at - 1));
     return ATT_OK;
 }
 
@@ -194,7 +194,7 @@ static att_status list_folder(building *b)
         if (image < 0 || !captions_of(b, image))
             b->set->info.uncaptioned++;
         else
-            b->place[image] = b->place[image] ? SEVERAL : i + 1;
+            b->file_at[image] = b->file_at[image] ? SEVERAL : i + 1;
     }
     return e;
 }
@@ -260,8 +260,8 @@ static att_status build(building *b)
     b->order = att_alloc(ctx, captions, sizeof *b->order);
     b->first = att_calloc(ctx, images + 1, sizeof *b->first);
     b->chosen = att_alloc(ctx, images, sizeof *b->chosen);
-    b->place = att_calloc(ctx, images + 1, sizeof *b->place);
-    if (!b->words || !b->order || !b->first || !b->chosen || !b->place)
+    b->file_at = att_calloc(ctx, images + 1, sizeof *b->file_at);
+    if (!b->words || !b->order || !b->first || !b->chosen || !b->file_at)
         return ATT_ERR_MEMORY;
     e = count_words(b);
     if (e)
@@ -293,7 +293,7 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     att_free(ctx, b.order);
     att_free(ctx, b.first);
     att_free(ctx, b.chosen);
-    att_free(ctx, b.place);
+    att_free(ctx, b.file_at);
     att_names_free(&b.found);
     att_bytes_free(&b.normalized);
     if (e)

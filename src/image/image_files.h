@@ -6,7 +6,7 @@
 #include "io/string_list.h"
 
 /* Files that are passed over, counted by the ends of their names. */
-enum { ATT_FILE_KINDS = 24, ATT_FILE_KIND_BYTES = 12, ATT_PASSED_OVER_BYTES = 256 };
+enum { ATT_FILE_KINDS = 24, ATT_FILE_KIND_BYTES = 16, ATT_PASSED_OVER_BYTES = 256 };
 typedef struct att_file_kinds {
     struct {
         char name[ATT_FILE_KIND_BYTES]; /* ".heic", in lower case */

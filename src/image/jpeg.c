@@ -106,7 +106,7 @@ static int64_t coefficient_bytes(reader *r)
     return blocks * (int64_t)sizeof(JBLOCK);
 }
 
-/* Converts a row of a CMYK file. As by Adobe's programs, and for Pillow, 255 is no ink. */
+/* Converts a row of a CMYK file. A value of 255 means "without ink", as Adobe's programs and Pillow have it. */
 static void convert_cmyk(const reader *r, uint8_t *to)
 {
     for (int64_t x = 0; x < r->out->width; x++) {

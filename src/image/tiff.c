@@ -401,11 +401,11 @@ att_status att_tiff_decode(const att_image_file *f, att_image *out, int *orienta
     errno = 0;
     att_status s = read_header(&r);
     if (!s && !TIFFLastDirectory(r.tiff))
-        att_note(f->ctx, "a TIFF file has several pages, of which only the first is read");
+        att_note(f->ctx, "a TIFF file has several pages; only the first is read");
     if (!s)
         s = r.kind == RGBA_BY_LIBTIFF ? decode_by_libtiff(&r) : decode_samples(&r);
-    const uint16_t turned = field(&r, TIFFTAG_ORIENTATION);
-    *orientation = turned >= 1 && turned <= 8 ? turned : 1;
+    const uint16_t stored = field(&r, TIFFTAG_ORIENTATION);
+    *orientation = stored >= 1 && stored <= 8 ? stored : 1;
     TIFFClose(r.tiff);
     if (!s && f->options.background)
         att_image_composite(out, f->options.background);

@@ -65,20 +65,20 @@ static void erase_square(const att_image_input *in, int64_t side, uint32_t word,
 }
 
 /* An image of a batch. */
-typedef struct place {
+typedef struct position {
     uint32_t number; /* of the image */
-    uint32_t at;     /* its place in the epoch, from 1, if images repeat in an epoch; otherwise 0 */
+    uint32_t at;     /* its position in the epoch, from 1, if images repeat in an epoch; otherwise 0 */
     int64_t epoch;
-} place;
+} position;
 
-static place place_of(const att_image_batches *b, const maker *m, int64_t row)
+static position position_of(const att_image_batches *b, const maker *m, int64_t row)
 {
     const int64_t at = b->how.repeats ? 1 + m->batch.batch * b->how.repeats + row : 0;
-    return (place){m->images[row], (uint32_t)at, m->batch.epoch};
+    return (position){m->images[row], (uint32_t)at, m->batch.epoch};
 }
 
-/* Augments the image of a place. scratch: memory for one image. */
-static void augment(const att_image_batches *b, const place *p, const att_image *image, att_image *scratch,
+/* Augments the image at a position. scratch: memory for one image. */
+static void augment(const att_image_batches *b, const position *p, const att_image *image, att_image *scratch,
                     float *pixels)
 {
     const att_augmentation *a = &b->how;
@@ -92,7 +92,7 @@ static void augment(const att_image_batches *b, const place *p, const att_image 
         erase_square(b->in, a->cutout, r[3], pixels);
 }
 
-static att_status make_image(const att_image_batches *b, place p, att_image *scratch, float *pixels)
+static att_status make_image(const att_image_batches *b, position p, att_image *scratch, float *pixels)
 {
     att_image image;
     if (att_cancelled(b->ctx))
@@ -148,7 +148,7 @@ static att_status mix(const att_image_batches *b, const maker *m, att_image *scr
                 mix_two(batch->share, elements, x, batch->pixels + at * elements);
             continue;
         }
-        e = make_image(b, place_of(b, m, partner), scratch, other);
+        e = make_image(b, position_of(b, m, partner), scratch, other);
         if (!e)
             mix_two(batch->share, elements, x, other);
     }
@@ -168,7 +168,7 @@ static att_status make_images(const att_image_batches *b, maker *m)
     float *other = mixes && batch->n < m->all ? att_alloc(b->ctx, (size_t)elements, sizeof *other) : NULL;
     att_status e = scratch.pixels && (other || !mixes || batch->n == m->all) ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < batch->n; i++)
-        e = make_image(b, place_of(b, m, batch->first + i), &scratch, batch->pixels + i * elements);
+        e = make_image(b, position_of(b, m, batch->first + i), &scratch, batch->pixels + i * elements);
     if (mixes)
         batch->share = (float)att_mixup_share(b->how.mixup, b->how.seed, batch->epoch, batch->batch);
     if (mixes && !e)

@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <string.h>
 
-static const char expected[] = "expected a folder for each class, with images (.jpg, .jpeg, .png, .webp) in it";
+static const char expected[] = "expected a folder for each class, with images (.jpg, .jpeg, .png, .webp, .tif) in it";
 
 /* ---- classes */
 

@@ -171,7 +171,7 @@ static bool has_class(const division *d, int64_t group, int64_t class)
 }
 
 /* Goes through the groups in random order, and holds out each that brings the shares of the classes nearer to what is
- * wanted. Then a class of which nothing is held out gives its smallest group, if it can. */
+ * wanted. Then a class without any held-out image gives its smallest group, if it can. */
 static int64_t choose(division *d)
 {
     int64_t n = 0;

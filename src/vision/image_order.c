@@ -56,9 +56,8 @@ att_status att_image_order_balance(att_image_order *o, const int32_t *class, int
     return ATT_OK;
 }
 
-/* Sets those images of an epoch that are of one class: every classes-th one of `drawn` [images]. The draws of all
- * epochs are one sequence, of which every classes-th one is of this class; these go through its images again and again,
- * each time in another order. */
+/* Sets the images of an epoch that are of one class: every classes-th one of `drawn` [images]. The draws of all epochs
+ * are one sequence; those of this class go through its images again and again, each time in another order. */
 static void draw_class(const att_image_order *o, int64_t epoch, int64_t c, uint32_t *drawn)
 {
     const int64_t before = epoch * o->images, n = o->first[c + 1] - o->first[c];

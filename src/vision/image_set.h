@@ -29,7 +29,7 @@ struct att_image_set {
     uint8_t *pixels;                         /* [images, height, width, channels]; or NULL */
     int32_t *classes;                        /* [images] */
     char passed_over[ATT_PASSED_OVER_BYTES]; /* info.passed_over */
-    uint8_t background[3];                   /* behind transparent pixels, */
+    uint8_t background[3];                   /* of transparent pixels, */
     bool has_background;                     /* if there is one */
     atomic_int trainings;                    /* the number of open trainings that read from it */
 };

@@ -2,15 +2,30 @@
 #include "command.h"
 #include "signals.h"
 
+#include <pthread.h>
 #include <string.h>
 
 bool cli_keep_notes;
 static char *notes[8]; /* as many as fit */
 enum { MAX_NOTES = sizeof notes / sizeof *notes };
 
+/* Returns whether the note is the last one again, as of many images of one kind. Threads may call it. */
+static bool is_repeated(const char *text)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char last[1024];
+    pthread_mutex_lock(&lock);
+    const bool repeated = !strcmp(last, text);
+    snprintf(last, sizeof last, "%s", text);
+    pthread_mutex_unlock(&lock);
+    return repeated;
+}
+
 static void pass_note(void *user, const char *text)
 {
     (void)user;
+    if (is_repeated(text))
+        return;
     int n = 0;
     while (n < MAX_NOTES && notes[n])
         n++;

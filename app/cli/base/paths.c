@@ -26,8 +26,8 @@ static int add_folder(cli_paths *p, att_ctx *ctx, const char *folder)
     int code = cli_status(ctx, att_image_files_open(ctx, folder, &found));
     const char *rest = code ? "" : att_image_files_passed_over(found);
     if (!code && att_image_files_count(found) == 0)
-        code = cli_fail("%s is a folder without images; their names end in .jpg, .jpeg, .png or .webp%s%s%s", folder,
-                        *rest ? ", and there are only " : "", rest, *rest ? " files" : "");
+        code = cli_fail("%s is a folder without images; their names end in .jpg, .jpeg, .png, .webp or .tif%s%s%s",
+                        folder, *rest ? ", and there are only " : "", rest, *rest ? " files" : "");
     for (int64_t i = 0; !code && i < att_image_files_count(found); i++)
         code = add(p, strdup(att_image_files_path(found, i)));
     if (!code && *rest)

@@ -11,7 +11,7 @@ static att_dtype dtype(const cli_training *t) { return t->options.dtype ? ATT_F1
 static bool keeps_best(const cli_training *t) { return t->kind->keeps_best && t->validates && !t->options.average; }
 
 /* Notes the score of a validation as that of the model that is written. */
-static void take_score(cli_training *t, const cli_validation *v)
+static void set_score(cli_training *t, const cli_validation *v)
 {
     t->score = v->score;
     t->low = v->low;
@@ -52,7 +52,7 @@ int cli_training_validate(cli_training *t, cli_validation *v)
         code = cli_status(t->ctx, first && t->in_folder ? att_training_keep_first(t->training, v->score)
                                                         : att_training_keep_best(t->training, v->score, dtype(t)));
     t->validated = cli_seconds();
-    take_score(t, v);
+    set_score(t, v);
     return code;
 }
 
@@ -120,7 +120,7 @@ int cli_training_write(cli_training *t, bool stopped, bool *none)
     if (code || t->options.average < 2 || !t->validates || stopped)
         return code;
     code = t->kind->validate(t, &v);
-    take_score(t, &v);
+    set_score(t, &v);
     if (!code)
         cli_note("the mean of the last checkpoints, up to %lld:%s", (long long)t->options.average,
                  v.shown + (*v.shown == ','));

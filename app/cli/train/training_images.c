@@ -191,6 +191,7 @@ typedef struct checking {
     bool compares;    /* compare with those of the training that continues */
     cli_image_file file[BLOCK];
     bool wrong[BLOCK];
+    bool failed[BLOCK]; /* not because of the image: memory is lacking, or the work was cancelled */
     char why[BLOCK][400];
 } checking;
 
@@ -222,6 +223,7 @@ static void check_one(void *arg, int i)
     att_image_free(c->t->ctx, &image);
     c->wrong[i] = s != ATT_OK || !read_file(path, f);
     f->broken = c->wrong[i];
+    c->failed[i] = s == ATT_ERR_MEMORY || s == ATT_ERR_CANCELLED;
     snprintf(c->why[i], sizeof c->why[i], "%s", s != ATT_OK ? att_error(c->t->ctx) : path);
 }
 
@@ -245,6 +247,8 @@ static int add_block(checking *c, bool *broken, int64_t *wrong)
 {
     for (int64_t i = 0; i < c->n; i++) {
         cli_image_file *f = &c->t->file[c->t->n];
+        if (c->failed[i])
+            return cli_signal ? CLI_INTERRUPTED : cli_fail("%s", c->why[i]);
         *f = c->file[i];
         f->name = name_of(c->path(c->set, c->first + i));
         f->path = strdup(c->path(c->set, c->first + i));

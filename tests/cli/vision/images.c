@@ -141,11 +141,18 @@ static void a_broken_image_is_told_and_the_others_are_classified(void **state)
     assert_int_equal(tool("$A classify -m $V broken nix.png red.png 2>/dev/null | cut -f 1"), 0);
     assert_string_equal(tool_out, "broken/a.png\nbroken/c.png\nred.png\n");
     assert_int_equal(tool("$A classify -m $V broken 2>/dev/null"), 1);
-    assert_refused("$A classify -m $V $G/cmyk.jpg", 1, "cmyk.jpg: ");
+    assert_int_equal(tool("$A classify -m $V --skip-broken broken nix.png red.png | cut -f 1"), 0);
+    assert_string_equal(tool_out, "broken/a.png\nbroken/c.png\nred.png\n");
+    assert_has(tool_err, "attend: 2 of 5 images cannot be read\n");
+    assert_int_equal(tool("mkdir -p years/2020 years/2021; cp red.png years/2020; cp $G/cmyk.jpg years/2021/1.HEIC; "
+                          ">years/2021/notes.txt; $A classify -m $V years | cut -f 1"),
+                     0);
+    assert_string_equal(tool_out, "years/2020/red.png\nyears/2021/1.HEIC\n");
+    assert_has(tool_err, "attend: years: 1 .txt passed over\n");
     assert_refused("$A classify -m $V $G/small.gif", 1, "GIF");
     assert_refused("$A classify -m $V - </dev/null", 1, "standard input");
     assert_refused("$A classify -m $V empty", 1,
-                   "empty is a folder without images; their names end in .jpg, .jpeg, .png or .webp");
+                   "empty is a folder without images; their names end in .jpg, .jpeg, .png, .webp or .tif");
 }
 
 static void transparency_is_dropped_or_has_a_background(void **state)

@@ -72,7 +72,7 @@ static void broken_images_are_left_out_where_that_is_wanted(void **state)
     assert_null(strstr(tool_err, "is not an image: the"));
 }
 
-/* 16 photos of 8 animals, of which one photo is there twice, under another name. */
+/* Each photo of 8 animals is there twice, under two names. */
 static void photos_of_an_animal_are_kept_together(void **state)
 {
     (void)state;
