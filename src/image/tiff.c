@@ -140,7 +140,8 @@ static void find_alpha(reader *r)
 {
     uint16_t n = 0, *types = NULL;
     TIFFGetFieldDefaulted(r->tiff, TIFFTAG_EXTRASAMPLES, &n, &types);
-    r->alpha = n > 0 && types && (types[0] == EXTRASAMPLE_UNASSALPHA || types[0] == EXTRASAMPLE_ASSOCALPHA);
+    r->alpha = r->samples > r->colors && n > 0 && types &&
+               (types[0] == EXTRASAMPLE_UNASSALPHA || types[0] == EXTRASAMPLE_ASSOCALPHA);
     r->premultiplied = r->alpha && types[0] == EXTRASAMPLE_ASSOCALPHA;
     r->used = r->colors + r->alpha;
 }
@@ -173,6 +174,8 @@ static att_status find_kind(reader *r)
         return att_fail(r->file->ctx, ATT_ERR_FORMAT,
                         "%s: the TIFF file is damaged: its pixels have %d samples, but its colors %d", r->file->label,
                         r->samples, r->colors);
+    if (r->kind == PALETTE && r->bits > 8)
+        return unsupported(r, "a palette of bits:", r->bits, "1, 2, 4 and 8 are");
     find_alpha(r);
     return ATT_OK;
 }
@@ -312,7 +315,7 @@ static att_status decode_parts(reader *r, const part *p)
 static att_status find_parts(reader *r, part *p)
 {
     *p = (part){.tiled = TIFFIsTiled(r->tiff), .height = 1, .width = r->width};
-    p->separate = r->planes == PLANARCONFIG_SEPARATE && r->used > 1;
+    p->separate = r->planes == PLANARCONFIG_SEPARATE && r->samples > 1;
     errno = 0;
     if (p->tiled && (!TIFFGetField(r->tiff, TIFFTAG_TILEWIDTH, &p->width) ||
                      !TIFFGetField(r->tiff, TIFFTAG_TILELENGTH, &p->height)))

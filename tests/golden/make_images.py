@@ -274,6 +274,9 @@ write("lzw.tif", by_pillow(Image.fromarray(RGB), compression="tiff_lzw"))
 write("group4.tif", by_pillow(Image.fromarray(GRAY).point(lambda v: 255 * (v > 99), "1"), compression="group4"))
 write("jpeg.tif", by_pillow(Image.fromarray(RGB).convert("YCbCr"), compression="jpeg"))
 write("ycbcr.tif", by_pillow(Image.fromarray(RGB).convert("YCbCr"), compression="tiff_lzw"))
+ALL_GRAY = numpy.stack([GRAY] * 3, axis=-1)
+write("no_alpha.tif", one(GRAY, BLACK_IS_0, extra=[2]), ALL_GRAY)  # which its header claims to be there
+write("planes_extra.tif", one(joined(GRAY, ALPHA), BLACK_IS_0, planar=2, extra=[0]), ALL_GRAY)
 write_transparent("gray_alpha.tif", one(joined(GRAY, ALPHA), BLACK_IS_0, extra=[2]))
 write_transparent("rgba.tif", one(joined(RGB, ALPHA), RGB_TIFF, extra=[2]))
 write_transparent("rgba_premultiplied.tif", one(joined(RGB * (ALPHA[..., None] / 255.0) + 0.5, ALPHA).astype(numpy.uint8),

@@ -121,6 +121,8 @@ static void every_kind_of_tiff_has_the_pixels_of_pillow(void **state)
                                         "cmyk.tif",
                                         "orientation_6.tif",
                                         "pages.tif",
+                                        "no_alpha.tif",
+                                        "planes_extra.tif",
                                         "lzw.tif",
                                         "group4.tif",
                                         "jpeg.tif",
