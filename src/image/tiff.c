@@ -22,7 +22,8 @@ typedef struct reader {
     att_image *out;
     uint64_t at; /* of the next byte that is read */
     TIFF *tiff;
-    char why[256]; /* libtiff's first error */
+    char why[256]; /* libtiff's first error, */
+    int number;    /* and its errno */
     uint32_t width, height;
     uint16_t bits, samples, photometric, planes, compression;
     uint16_t *map[3]; /* of a palette */
@@ -82,8 +83,10 @@ static int keep_error(TIFF *tiff, void *user, const char *module, const char *fo
 {
     reader *r = user;
     (void)tiff, (void)module;
-    if (!*r->why)
+    if (!*r->why) {
+        r->number = errno;
         vsnprintf(r->why, sizeof r->why, format, args);
+    }
     return 1;
 }
 
@@ -96,7 +99,7 @@ static int ignore_warning(TIFF *tiff, void *user, const char *module, const char
 /* Fails after a function of libtiff, before which errno was 0. */
 static att_status damaged(const reader *r)
 {
-    if (errno == ENOMEM)
+    if ((*r->why ? r->number : errno) == ENOMEM)
         return att_fail(r->file->ctx, ATT_ERR_MEMORY, "%s: out of memory", r->file->label);
     return att_fail(r->file->ctx, ATT_ERR_FORMAT, "%s: the TIFF file is damaged: %s", r->file->label,
                     *r->why ? r->why : "its pixels cannot be read");
@@ -146,6 +149,15 @@ static void find_alpha(reader *r)
     r->used = r->colors + r->alpha;
 }
 
+/* Returns whether a field has no memory: libtiff reports no error of that, and would use it. */
+static bool lacks_memory(const reader *r)
+{
+    uint32_t bytes = 0;
+    const void *tables = NULL;
+    const bool has = r->compression == COMPRESSION_JPEG && TIFFGetField(r->tiff, TIFFTAG_JPEGTABLES, &bytes, &tables);
+    return (has && bytes > 0 && !tables) || (r->kind == PALETTE && (!r->map[0] || !r->map[1] || !r->map[2]));
+}
+
 /* Finds what the samples of a pixel are. */
 static att_status find_kind(reader *r)
 {
@@ -176,6 +188,8 @@ static att_status find_kind(reader *r)
                         r->samples, r->colors);
     if (r->kind == PALETTE && r->bits > 8)
         return unsupported(r, "a palette of bits:", r->bits, "1, 2, 4 and 8 are");
+    if (lacks_memory(r))
+        return att_fail(r->file->ctx, ATT_ERR_MEMORY, "%s: out of memory", r->file->label);
     find_alpha(r);
     return ATT_OK;
 }
@@ -317,13 +331,15 @@ static att_status find_parts(reader *r, part *p)
     *p = (part){.tiled = TIFFIsTiled(r->tiff), .height = 1, .width = r->width};
     p->separate = r->planes == PLANARCONFIG_SEPARATE && r->samples > 1;
     errno = 0;
+    if (*r->why) /* libtiff's state is not defined after an error */
+        return damaged(r);
     if (p->tiled && (!TIFFGetField(r->tiff, TIFFTAG_TILEWIDTH, &p->width) ||
                      !TIFFGetField(r->tiff, TIFFTAG_TILELENGTH, &p->height)))
         return damaged(r);
     p->size = p->tiled ? TIFFTileSize(r->tiff) : TIFFScanlineSize(r->tiff);
     p->row_bytes = p->tiled ? TIFFTileRowSize(r->tiff) : p->size;
     const int64_t samples = (int64_t)p->width * (r->planes == PLANARCONFIG_SEPARATE ? 1 : r->samples);
-    if (p->size < 1 || !p->width || !p->height || p->row_bytes < att_ceil_div(samples * r->bits, 8) ||
+    if (*r->why || p->size < 1 || !p->width || !p->height || p->row_bytes < att_ceil_div(samples * r->bits, 8) ||
         p->size / p->row_bytes < p->height)
         return damaged(r);
     return ATT_OK;
@@ -361,7 +377,8 @@ static att_status decode_by_libtiff(reader *r)
     if (s || !raster)
         return s ? s : ATT_ERR_MEMORY;
     errno = 0;
-    if (!TIFFReadRGBAImageOriented(r->tiff, r->width, r->height, raster, field(r, TIFFTAG_ORIENTATION), 1) || *r->why)
+    if (*r->why || !TIFFReadRGBAImageOriented(r->tiff, r->width, r->height, raster, field(r, TIFFTAG_ORIENTATION), 1) ||
+        *r->why)
         s = damaged(r);
     for (int64_t i = 0; !s && i < pixels; i++) {
         uint8_t *to = r->out->pixels + i * channels;

@@ -26,8 +26,12 @@ static att_status add_class(att_image_set *s, att_image_walk *w, const char *par
     const size_t before = s->paths.n;
     att_status e = att_names_add(&s->labels, name);
     e = e ? e : att_image_walk_folder(w, path, part);
-    if (!e && s->paths.n == before)
-        return att_fail(s->ctx, ATT_ERR_FORMAT, "%s has no images; %s", path, expected);
+    if (!e && s->paths.n == before) {
+        char rest[ATT_PASSED_OVER_BYTES];
+        att_file_kinds_text(&w->passed_over, rest);
+        return att_fail(s->ctx, ATT_ERR_FORMAT, "%s has no images%s%s%s; %s", path, *rest ? " (passed over: " : "",
+                        rest, *rest ? ")" : "", expected);
+    }
     return e ? e : add_classes(s, room);
 }
 

@@ -146,6 +146,8 @@ static void images_are_read_or_not(void **state)
     check_all("$A embed -m $V -t 1 -o o photos");
     check_all("$A search -m $V -t 1 -c photos dot.png");
     check_all("$A info -m $V -t 1");
+    assert_int_equal(tool("mkdir scans scans/2020; cp $G/planes.tif $G/cmyk.jpg scans; cp $G/jpeg.tif scans/2020"), 0);
+    check_all("$A classify -m $V -t 1 --top 1 scans");
 }
 
 static void captions_are_written_or_not(void **state)

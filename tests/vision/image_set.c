@@ -467,7 +467,7 @@ static void folders_without_images_are_refused(void **state)
     assert_refused(ATT_IMAGE_SPLIT_TRAIN,
                    "has no folders; expected a folder for each class, with images (.jpg, .jpeg, .png");
     folder_write(&folder, "cat/notes.txt", "");
-    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "cat has no images; expected a folder for each class");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "cat has no images (passed over: 1 .txt); expected a folder for each class");
     write_png("cat/1.png", 1);
     assert_labeled_refused(ATT_IMAGE_SPLIT_TRAIN, (const char *const[]){"dog", "owl"}, 2,
                            "has the class \"cat\", which is not one of the 2 labels: \"dog\", ...");
