@@ -307,15 +307,16 @@ static void pooling_of(const att_sentence_info *info, char *text, size_t size)
 static void show_sentence(const cli_model *base)
 {
     char pooling[ATT_MAX_POOLINGS * sizeof "mean_sqrt_len_tokens, "];
+    const cli_sentence *m = (const cli_sentence *)base;
+    const bool unlimited = m->info.max_tokens == INT32_MAX && !json;
     static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
                                            [ATT_SIMILARITY_DOT] = "dot product",
                                            [ATT_SIMILARITY_EUCLIDEAN] = "Euclidean distance",
                                            [ATT_SIMILARITY_MANHATTAN] = "Manhattan distance"};
-    const cli_sentence *m = (const cli_sentence *)base;
     const fact facts[] = {{"dim", "dimension", m->info.dim, NULL},
                           {"layers", "layers", m->info.layers, NULL},
                           {"heads", "heads", m->info.heads, NULL},
-                          {"max_tokens", "maximum of tokens", m->info.max_tokens, NULL},
+                          {"max_tokens", "maximum of tokens", m->info.max_tokens, unlimited ? "none" : NULL},
                           {"similarity", "similarity", 0, measures[m->info.similarity]},
                           {"pooling", "pooling", 0, pooling}};
     pooling_of(&m->info, pooling, sizeof pooling);

@@ -9,7 +9,7 @@ static int set_up(void **state)
 {
     char causal[PATH_MAX], fixed[PATH_MAX];
     assert_non_null(realpath("tests/golden/qwen3_embedding", causal));
-    assert_non_null(realpath("tests/golden/static/static_f32", fixed));
+    assert_non_null(realpath("tests/golden/static/static_bf16", fixed));
     setenv("Q", causal, 1);
     setenv("S", fixed, 1);
     return tool_setup(state);
@@ -63,6 +63,7 @@ static void static_embeddings_have_no_type_no_pooling_and_no_attention(void **st
     assert_has(tool_out, "\npooling             lasttoken\n");
     assert_int_equal(tool("$A info -m $S"), 0);
     assert_int_equal(count(tool_out, "\ntype") + count(tool_out, "\npooling"), 0);
+    assert_has(tool_out, "\nmaximum of tokens   none\n");
     assert_refused("$A attention -m $S 'a cat'", 1, "has no attention: an embedding is the mean of vectors of tokens");
     assert_refused("echo a >docs; $A rerank -m $S -c docs b", 1, "is a sentence model, which has no classifier");
     assert_refused("printf 'a b\tc\nd\te f\n' >pairs.tsv; $A train rerank -m $S --pairs pairs.tsv -o out", 1,
