@@ -10,11 +10,15 @@ typedef struct unit_vectors {
     float *data;      /* [items, hidden]: of length 1, or zeros */
     att_param *param; /* the same */
     bool *zero;       /* [items] */
+    float *listed;    /* [items]: 0, or -INFINITY for an item that must not be listed or is zeros; NULL: all may be */
+    att_param *bias;  /* `listed`; or NULL */
 } unit_vectors;
 
 static void close_vectors(const att_recommender *m, unit_vectors *u)
 {
+    att_param_free(u->bias);
     att_param_free(u->param);
+    att_free(m->model.ctx, u->listed);
     att_free(m->model.ctx, u->data);
     att_free(m->model.ctx, u->zero);
 }
@@ -38,7 +42,26 @@ static att_status copy_vectors(const att_recommender *m, att_var *x, att_tape *t
     return att_param_new(m->model.ctx, &v, &u->param);
 }
 
-static att_status open_vectors(const att_recommender *m, unit_vectors *u)
+/* Makes u->bias. allowed: that of the call. */
+static att_status make_bias(const att_recommender *m, const float *allowed, unit_vectors *u)
+{
+    const int64_t all = m->config.info.items;
+    int64_t zeros = 0;
+    att_tensor v;
+    for (int64_t i = 0; i < all; i++)
+        zeros += u->zero[i];
+    if (!allowed && zeros == 0)
+        return ATT_OK;
+    u->listed = att_alloc(m->model.ctx, (size_t)all, sizeof *u->listed);
+    if (!u->listed)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < all; i++)
+        u->listed[i] = u->zero[i] ? -INFINITY : allowed ? allowed[i] : 0;
+    att_wrap(&v, u->listed, ATT_F32, 1, &all, NULL);
+    return att_param_new(m->model.ctx, &v, &u->bias);
+}
+
+static att_status open_vectors(const att_recommender *m, const float *allowed, unit_vectors *u)
 {
     att_tape *t;
     *u = (unit_vectors){0};
@@ -47,12 +70,38 @@ static att_status open_vectors(const att_recommender *m, unit_vectors *u)
         return e;
     e = copy_vectors(m, att_normalize(t, att_recommender_table(t, m), 1e-12f), t, u);
     att_tape_free(t);
-    return e;
+    return e ? e : make_bias(m, allowed, u);
 }
+
+enum { AT_ONCE = 128 }; /* items whose lists are made together */
 
 /* Makes the lists of items [first, first + n) of the call. */
 static att_status lists(att_list_call *c, att_tape *t, const unit_vectors *u, const int32_t *items, int64_t first,
                         int64_t n)
+{
+    const int64_t k = c->o.k;
+    int64_t offsets[AT_ONCE + 1];
+    const att_excluded_columns itself = {.size = sizeof itself, .column = items + first, .n = n, .offsets = offsets};
+    for (int64_t i = 0; i <= n; i++)
+        offsets[i] = i;
+    att_var *x = att_embedding(t, u->param, items + first, n);
+    att_status e = att_list_call_need(c, n * k);
+    e = e ? e : att_linear_topk(t, x, u->param, u->bias, &itself, k, c->best, NULL);
+    for (int64_t i = 0; !e && i < n * k; i++) {
+        if (u->zero[items[first + i / k]])
+            c->best[i] = (att_top_column){.column = -1, .value = -INFINITY};
+        else if (isnan(c->best[i].value))
+            e = att_list_call_not_finite(c, first + i / k, items[first + i / k]);
+    }
+    for (int64_t i = 0; !e && i < n; i++)
+        att_list_call_write(c, first + i, c->best + i * k);
+    att_tape_reset(t);
+    return e;
+}
+
+/* Makes them from the cosines of all items. */
+static att_status lists_of_scores(att_list_call *c, att_tape *t, const unit_vectors *u, const int32_t *items,
+                                  int64_t first, int64_t n)
 {
     const int64_t all = c->m->config.info.items;
     att_tensor v;
@@ -61,8 +110,7 @@ static att_status lists(att_list_call *c, att_tape *t, const unit_vectors *u, co
     for (int64_t i = 0; !e && i < n; i++) {
         float *cosine = (float *)v.data + i * all;
         for (int64_t k = 0; k < all; k++)
-            if (u->zero[k] || u->zero[items[first + i]])
-                cosine[k] = -INFINITY;
+            cosine[k] = u->zero[k] || u->zero[items[first + i]] ? -INFINITY : cosine[k];
         e = att_list_call_select(c, first + i, cosine, (att_left_out){items + first + i, 1});
     }
     att_tape_reset(t);
@@ -76,10 +124,11 @@ static att_status all_lists(att_list_call *c, const unit_vectors *u, const char 
     att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
     if (e)
         return e;
-    const int64_t max = att_max(1, att_min(128, ATT_LISTED_AT_ONCE / c->m->config.info.items));
+    const int64_t numbers = c->rerank ? c->m->config.info.items : c->o.k;
+    const int64_t max = att_max(1, att_min(AT_ONCE, ATT_LISTED_AT_ONCE / numbers));
     for (int64_t i = 0, count; !e && i < n; i += count) {
         count = att_min(max, n - i);
-        e = lists(c, t, u, items, i, count);
+        e = (c->rerank ? lists_of_scores : lists)(c, t, u, items, i, count);
         e = e ? e : att_progress_add(&p, count);
     }
     att_tape_free(t);
@@ -93,7 +142,7 @@ static att_status similar(const char *name, const att_recommender *m, int64_t n,
     att_list_call c;
     unit_vectors u = {0};
     att_status e = att_list_call_begin(&c, m, options, n, out);
-    e = e ? e : open_vectors(m, &u);
+    e = e ? e : open_vectors(m, c.allowed, &u);
     if (!e && alone && u.zero[items[0]])
         e = att_fail(
             m->model.ctx, ATT_ERR_ARGUMENT,

@@ -389,6 +389,8 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     att_recommendation_free(of, &r);
     e = e ? e : att_recommender_similar(m, 1, &o, &r);
     att_recommendation_free(of, &r);
+    e = e ? e : att_recommender_similar_items(m, 3, history, &reranked, &r);
+    att_recommendation_free(of, &r);
     e = e ? e : att_recommend(m, 2, history, (const int64_t[]){0, 3, 3}, &reranked, &r);
     att_recommendation_free(of, &r);
     e = e ? e : att_recommender_trace(m, 3, history, NULL, &t);
