@@ -28,13 +28,13 @@ def _is_whole(snapshot):
     return any(path.is_file() for pattern in ("*.safetensors", "*.gguf") for path in snapshot.glob(pattern))
 
 
-def _cached(name, revision, cache):
-    """The snapshot of a name of the Hub in the cache, or None"""
+def _cached(name, revision, cache, weights):
+    """The snapshot of a name of the Hub in the cache, with all weights if these are needed, or None"""
     folder = cache / f"models--{name.replace('/', '--')}"
     reference = folder / "refs" / revision
     commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
     snapshot = folder / "snapshots" / commit
-    return snapshot if _is_whole(snapshot) else None
+    return snapshot if snapshot.is_dir() and (not weights or _is_whole(snapshot)) else None
 
 
 def warn_without_modules(path):
@@ -62,31 +62,31 @@ def _download(name, revision, cache, token):
                            f"downloaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
 
 
-def _find_bare(name, revision, cache):
+def _find_bare(name, revision, cache, weights):
     """A name without owner: of attend's models, else of the Hub, where sentence-transformers is the owner if none is"""
     try:
         return os.path.abspath(find_model(name))
     except FileNotFound as error:
         for known in (f"sentence-transformers/{name}", name):
-            found = _cached(known, revision, cache)
+            found = _cached(known, revision, cache, weights)
             if found:
                 return str(found)
         raise FileNotFound(f"{error}; attend fetch {name} downloads it if it is among the models that attend fetch lists, "
                            f"of the Hugging Face Hub the owner is needed, too: hf download OWNER/{name}") from None
 
 
-def find(name, *, revision=None, local_files_only=False, cache_folder=None, token=None):
+def find(name, *, revision=None, local_files_only=False, cache_folder=None, token=None, weights=True):
     """The path of a model for the library: a path; a bare name; OWNER/NAME of the Hub, which is looked for in its cache,
-    then downloaded if huggingface_hub can be imported and local_files_only is not set."""
+    then downloaded if huggingface_hub can be imported and local_files_only is not set. weights: whether they are needed."""
     text, revision = os.fspath(name), revision or "main"
     cache = pathlib.Path(cache_folder) if cache_folder else hub_cache()
-    if os.path.exists(text) and ("/" in text or text.endswith(".gguf")):
+    if os.path.exists(text) and ("/" in text or os.path.isfile(text)):
         return os.path.abspath(text)  # also after a change of folder, and in other processes
     if text and "/" not in text:
-        return _find_bare(text, revision, cache)
+        return _find_bare(text, revision, cache, weights)
     if text.count("/") != 1 or text.startswith(("/", ".", "~")) or text.endswith(("/", ".gguf")):
         return find_model(text)  # says that it is not there
-    found = _cached(text, revision, cache)
+    found = _cached(text, revision, cache, weights)
     if found:
         return str(found)
     if local_files_only:

@@ -23,7 +23,7 @@ class Tokenizer:
     """The tokenizer of a model folder, or of a file: tokenizer.json, SentencePiece, .gguf"""
 
     def __init__(self, path, *, revision=None, local_files_only=False):
-        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
+        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only, weights=False)
         self._tokenizer = _attend.Tokenizer(self._path)
 
     def __reduce__(self):

@@ -3,11 +3,32 @@
 #include "attend_text.h"
 #include "texts.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+
 typedef struct tokenizer {
     PyObject_HEAD att_tokenizer *t;
 } tokenizer;
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
+
+/* Finds a file, or the folder of a model, whose name may be that of its tokenizer.json. */
+static bool tokenizer_path(module_state *state, PyObject *name, att_model_path *out)
+{
+    PyObject *bytes = NULL;
+    struct stat is;
+    if (!PyUnicode_FSConverter(name, &bytes))
+        return false;
+    bool file = !stat(PyBytes_AsString(bytes), &is) && S_ISREG(is.st_mode) &&
+                (size_t)snprintf(out->text, sizeof out->text, "%s", PyBytes_AsString(bytes)) < sizeof out->text;
+    Py_DECREF(bytes);
+    if (!file)
+        return model_path(state, name, out);
+    char *end = strrchr(out->text, '/');
+    if (end && !strcmp(end, "/tokenizer.json"))
+        *end = 0; /* beside which tokenizer_config.json is */
+    return true;
+}
 
 static PyObject *tokenizer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -15,7 +36,8 @@ static PyObject *tokenizer_new(PyTypeObject *type, PyObject *args, PyObject *key
     PyObject *path;
     att_model_path folder;
     module_state *state = PyType_GetModuleState(type);
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Tokenizer", names, &path) || !model_path(state, path, &folder))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Tokenizer", names, &path) ||
+        !tokenizer_path(state, path, &folder))
         return NULL;
     tokenizer *self = PyObject_New(tokenizer, type);
     if (!self)

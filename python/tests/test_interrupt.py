@@ -1,4 +1,5 @@
 """Ctrl-C ends long calls at once, and only those; the GIL is free meanwhile."""
+import os
 import subprocess
 import sys
 import textwrap
@@ -54,7 +55,7 @@ def test_a_long_call_is_ended(name):
         except KeyboardInterrupt:
             print(time.perf_counter() - began)
     """)
-    assert 0.25 < float(seconds) < 3  # of many
+    assert 0.25 < float(seconds) < (30 if "libasan" in os.environ.get("LD_PRELOAD", "") else 3)  # of many
 
 
 def test_a_handler_that_raises_nothing_lets_the_call_end():

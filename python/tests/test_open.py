@@ -111,6 +111,7 @@ def test_a_snapshot_of_which_files_are_missing(cache):
     weights.resolve().unlink()
     with pytest.raises(FileNotFoundError, match="hf download a/b"):
         attend.open("a/b")
+    assert attend.Tokenizer("a/b").encode("bdcab").ids  # does not need them
     weights.unlink()
     (at / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": "one.safetensors", "y": "two.safetensors"}}))
     (at / "one.safetensors").write_bytes(b"")
@@ -129,6 +130,18 @@ def test_a_snapshot_of_an_encoder_that_may_lack_its_modules(cache):
         warnings.simplefilter("error")
         attend.open("a/b")
         attend.open(GOLDEN / "tiny_sentence")
+
+
+def test_a_tokenizer_s_file(cache, tmp_path, monkeypatch):
+    expected = attend.Tokenizer(GOLDEN / "tiny_llama").encode("bdcab").ids
+    assert attend.Tokenizer(GOLDEN / "tiny_llama/tokenizer.json").encode("bdcab").ids == expected
+    monkeypatch.chdir(GOLDEN / "tiny_llama")
+    tokenizer = attend.Tokenizer("tokenizer.json")
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(pickle.dumps(tokenizer)).encode("bdcab").ids == expected
+    with pytest.raises(attend.FormatError, match="words.txt"):
+        (tmp_path / "words.txt").write_text("no tokenizer")
+        attend.Tokenizer("words.txt")
 
 
 def test_what_is_not_in_the_cache_is_downloaded(cache, monkeypatch):
