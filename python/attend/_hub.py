@@ -1,7 +1,6 @@
-"""Where models are: a path, a model of attend's, or one of the Hugging Face Hub that is or can be downloaded."""
-import json
+"""Where models are: a path, a model of attend's, or one of the Hugging Face Hub that is or can be downloaded. json and
+pathlib, which take as long to import as all of attend, are imported where they are needed."""
 import os
-import pathlib
 import warnings
 
 from attend._attend import FileNotFound, find_model
@@ -14,11 +13,12 @@ def hub_cache():
     """The folder of huggingface_hub's cache, as that has it"""
     cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return pathlib.Path(os.path.expandvars(os.path.expanduser(cache or os.path.join(home, "hub"))))
+    return os.path.expandvars(os.path.expanduser(cache or os.path.join(home, "hub")))
 
 
 def _is_whole(snapshot):
     """Does it have weights, all files of them? What was not downloaded is missing, or a link to nothing."""
+    import json
     index = snapshot / "model.safetensors.index.json"
     if index.is_file():
         try:
@@ -30,7 +30,8 @@ def _is_whole(snapshot):
 
 def _cached(name, revision, cache, weights):
     """The snapshot of a name of the Hub in the cache, with all weights if these are needed, or None"""
-    folder = cache / f"models--{name.replace('/', '--')}"
+    import pathlib
+    folder = pathlib.Path(cache) / f"models--{name.replace('/', '--')}"
     reference = folder / "refs" / revision
     commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
     snapshot = folder / "snapshots" / commit
@@ -40,8 +41,11 @@ def _cached(name, revision, cache, weights):
 def warn_without_modules(path):
     """Warns of a sentence model's snapshot of whose modules.json nobody knows whether it exists: transformers does not
     download it, and without it the mean of the tokens is the embedding."""
+    if os.path.basename(os.path.dirname(path)) != "snapshots":
+        return
+    import pathlib
     path = pathlib.Path(path)
-    if path.parent.name != "snapshots" or not path.parents[1].name.startswith("models--") or (path / "modules.json").is_file():
+    if not path.parents[1].name.startswith("models--") or (path / "modules.json").is_file():
         return
     if not (path.parents[1] / ".no_exist" / path.name / "modules.json").exists():
         name = path.parents[1].name.removeprefix("models--").replace("--", "/")
@@ -79,7 +83,7 @@ def find(name, *, revision=None, local_files_only=False, cache_folder=None, toke
     """The path of a model for the library: a path; a bare name; OWNER/NAME of the Hub, which is looked for in its cache,
     then downloaded if huggingface_hub can be imported and local_files_only is not set. weights: whether they are needed."""
     text, revision = os.fspath(name), revision or "main"
-    cache = pathlib.Path(cache_folder) if cache_folder else hub_cache()
+    cache = os.fspath(cache_folder) if cache_folder else hub_cache()
     if os.path.exists(text) and ("/" in text or os.path.isfile(text)):
         return os.path.abspath(text)  # also after a change of folder, and in other processes
     if text and "/" not in text:

@@ -15,6 +15,7 @@ class Attention:
 
     def to_svg(self):
         """A map: rows are queries, columns keys, and dark cells large weights"""
+        import html  # not needed by others
         rows, n = self.weights.tolist(), len(self.tokens)
         side = _LABEL + n * _CELL
         out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}" font-size="{_FONT}" '

@@ -1,7 +1,7 @@
 """Scores, modifiers and masks of your own, as compiled functions of ctypes, cffi or numba: the types of attend_extend.h."""
-import pathlib
+import os
 import sys
-from typing import NamedTuple
+from collections import namedtuple
 
 from attend import _attend
 
@@ -14,19 +14,13 @@ _EXTENTS = {None: 0, "any": 1, "head_dim": 2, "key_dim": 3, "score_dim": 4}  # a
 
 def get_include():
     """The folder of attend.h and attend_extend.h, whose structs the functions get: cc -I"""
-    return str(pathlib.Path(__file__).parent / "include")
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
 
 
-class Param(NamedTuple):
+class Param(namedtuple("Param", "name kind dtype rows columns optional as_queries",
+                       defaults=("per_head", "float32", None, None, False, False))):
     """A parameter that calls pass: kind "per_head", [heads or 1, rows, columns], "per_pair", "per_query", "per_key";
     dtype "float32", of masks also "int32" and "bool"; rows and columns None, "any", "head_dim", "key_dim", "score_dim" """
-    name: str
-    kind: str = "per_head"
-    dtype: str = "float32"
-    rows: str | None = None
-    columns: str | None = None
-    optional: bool = False
-    as_queries: bool = False
 
 
 def _code(codes, value, name):
