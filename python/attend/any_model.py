@@ -1,6 +1,4 @@
 """attend.open: a model of any kind, in the class of what its files are."""
-import shlex
-
 from attend import _attend, _hub
 from attend.cross_encoder import CrossEncoder
 from attend.generator import Generator
@@ -20,6 +18,7 @@ def open(name, *, revision=None, local_files_only=False, **options):
     if kind in _CLASSES:
         return _CLASSES[kind](path, **options)
     if kind in _COMMANDS:
+        import shlex  # takes as long to import as the rest
         raise _attend.UnsupportedError(f"{path} has a {kind}, for which the package has no class; the tool runs it: "
                                        + _COMMANDS[kind].format(shlex.quote(path)))
     about = ", ".join(filter(None, (model_type, architecture)))
