@@ -250,7 +250,8 @@ typedef struct att_ranking {
 ATT_API att_status att_rank(const att_holdout *h, const att_scorer *scorer, const att_ranking_options *options,
                             att_ranking *out);
 
-/* A simple recommender that models are compared with. */
+/* A simple recommender that models are compared with. Popularity and neighbors score as the models of
+ * att_recommender_fit do. */
 typedef struct att_baseline att_baseline;
 
 typedef enum att_baseline_kind {
@@ -287,7 +288,12 @@ ATT_API att_scorer att_baseline_scorer(const att_baseline *b);
 /* A Transformer over histories: SASRec (Kang, McAuley 2018), in which an item attends to those before it and each
  * position predicts the next item; or BERT4Rec (Sun et al. 2019), in which all items attend to all and a mask after the
  * history is predicted. The score of an item is the dot product of the last state and the item's vector, which is also
- * its embedding. Positions are counted from the end of a history; only the last max_positions items are used. */
+ * its embedding. Positions are counted from the end of a history; only the last max_positions items are used.
+ *
+ * Or a model that counts the actions of a log and is not trained (att_recommender_fit): item k-nearest neighbors, EASE
+ * or popularity. It is written, opened and measured like the others, and recommends, but has no vectors of items and
+ * does not attend: att_recommender_apply, _table, _vectors, _embed, _trace, _add_items, _open_for_training and
+ * trainings fail with ATT_ERR_UNSUPPORTED. */
 typedef struct att_recommender att_recommender;
 
 typedef enum att_recommender_block {
@@ -299,10 +305,15 @@ typedef enum att_recommender_block {
 
 typedef struct att_recommender_info {
     size_t size;
-    const char *type; /* "attend-sasrec", "attend-bert4rec": valid as long as the model */
-    int64_t items, hidden, layers, heads, intermediate, max_positions;
+    const char *type; /* "attend-sasrec", "attend-bert4rec", "attend-neighbors", "attend-ease", "attend-popularity":
+                       * valid as long as the model */
+    int64_t items, hidden, layers, heads, intermediate, max_positions; /* of a model that counts: all 0 but items */
     att_recommender_block block;
     int64_t content_width; /* width of content vectors that are projected and added; 0: none */
+    /* Of a model that counts; 0: it has no such setting */
+    int64_t neighbors; /* of an item */
+    double decay;      /* factor of the weight of each item of the history for each item after it */
+    double l2;         /* regularization of EASE */
 } att_recommender_info;
 
 /* Vectors of items from another source, such as embeddings of their titles. */
@@ -330,6 +341,22 @@ ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *f
                                                      const att_trainable_options *options, att_recommender **out);
 ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
                                        const att_item_content *content, uint64_t seed, att_recommender **out);
+/* Makes a model that counts the training actions of a hold-out, whose items it gets, with settings, a JSON text; all
+ * except model_type may be left out:
+ *   {"model_type": "attend-neighbors", "neighbors": 100, "decay": 0.6}: item k-nearest neighbors. The similarity of two
+ *     items is the cosine of the sets of their users (Sarwar et al. 2001); a score is the sum of similarities to the
+ *     items of the history, where an item weighs `decay` times the one after it. Other items have negative scores, in
+ *     the order of popularity.
+ *   {"model_type": "attend-ease", "l2": 500, "decay": 1}: the linear model of Steck 2019 in closed form, P = (X^T X +
+ * l2 I)^-1, weights B[i, j] = -P[i, j] / P[j, j]. A score is the sum of B[i, j] over the history's items i, each of
+ *     which counts once, at its last place; `decay` is as for neighbors. It needs items^2 floats, in memory and on the
+ *     disk, and time for items^3 multiply-adds; at most 32,768 items. Items without an action are not recommended.
+ *   {"model_type": "attend-popularity"}: the number of training actions.
+ * Each user's last 1,000 different items count. The model has no parameter that is trained. options or NULL: defaults;
+ * progress counts items. Errors: settings; too many items; l2 too small for single precision; out of memory; cancelled.
+ */
+ATT_API att_status att_recommender_fit(const att_holdout *data, const char *settings, const att_call_options *options,
+                                       att_recommender **out);
 ATT_API void att_recommender_free(att_recommender *m);
 ATT_API att_status att_recommender_describe(const att_recommender *m, att_recommender_info *info);
 ATT_API att_status att_recommender_weights(const att_recommender *m, att_model_weights *weights);
@@ -347,8 +374,9 @@ ATT_API att_status att_recommender_set_counts(att_recommender *m, const int64_t 
  * used afterwards. Error: a training of the model is open. */
 ATT_API att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const char *const *items,
                                              const att_item_content *content, uint64_t seed);
-/* Writes a model that was opened for training: config.json, model.safetensors and items.json, a list of ids. The folder
- * is created if it does not exist. dtype is that of the weights; 0: f32. */
+/* Writes a model that was opened for training, made or fitted: config.json, model.safetensors and items.json, a list of
+ * ids. The folder is created if it does not exist. A model that is there is replaced such that a process that is
+ * killed, or opens the folder meanwhile, never finds files of both. dtype is that of the weights; 0: f32. */
 ATT_API att_status att_recommender_write(const att_recommender *m, const char *folder, att_dtype dtype);
 
 typedef struct att_recommender_options {
@@ -417,8 +445,9 @@ ATT_API att_status att_recommend(const att_recommender *m, int64_t n, const int3
                                  const att_recommend_options *options, att_recommendation *out);
 ATT_API void att_recommendation_free(att_ctx *ctx, att_recommendation *r);
 /* Finds the k items most similar to an item by the cosine of their vectors, without the item itself. out has n = 1, and
- * scores are cosines. options or NULL: defaults; exclude_seen is ignored. Errors: the item has no vector; those of
- * att_recommend. */
+ * scores are cosines. Of item neighbors the cosine is that of the sets of users, of EASE the score is the weight
+ * B[item, other]. options or NULL: defaults; exclude_seen is ignored. Errors: the item has no vector, or no action in a
+ * model that counts; the model is one of popularity; those of att_recommend. */
 ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
                                            att_recommendation *out);
 /* Finds for each of items [n] what att_recommender_similar finds for one: out has n lists. The list of an item without

@@ -1,15 +1,25 @@
-/* Computes scores by popularity, by neighbors, and by the content of items. */
-#include "recommend/baseline.h"
+/* Computes scores by popularity and by neighbors, as the models that count do, and by the content of items. */
+#include "io/progress.h"
+#include "recommend/holdout.h"
+#include "recommend/counting.h"
 #include "recommend/histories.h"
 #include "util/util.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { NEIGHBORS = 100 };
-static const double DECAY = 0.6; /* the best of 0.3, 0.45, 0.6, 0.75 on validation of ml-100k and of Amazon Beauty */
+struct att_baseline {
+    att_ctx *ctx;
+    const att_holdout *h;
+    att_baseline_kind kind;
+    att_recommender *model; /* of a kind that counts; or NULL */
+    double decay;           /* of weights of the history's items, from its end */
+    float *vectors;         /* [items, width], of length 1 or 0; or NULL */
+    int64_t width;
+};
 
-/* ---- scores */
+/* ---- content */
 
 typedef struct scoring {
     const att_baseline *b;
@@ -17,44 +27,11 @@ typedef struct scoring {
     const int64_t *offsets;
     int64_t n_items;
     float *scores; /* [n, n_items] */
-    float *means;  /* [n, width]; or NULL */
+    float *means;  /* [n, width] */
 } scoring;
 
-/* Returns the score of an item that has no other score: negative, in the order of popularity. */
-static float by_popularity(const att_baseline *b, int64_t item) { return -1 / (1 + (float)b->h->counts[item]); }
-
-static void score_all_by_popularity(const att_baseline *b, float *scores, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        scores[i] = by_popularity(b, i);
-}
-
-static void popularity_row(void *arg, int row)
-{
-    const scoring *s = arg;
-    for (int64_t i = 0; i < s->n_items; i++)
-        s->scores[row * s->n_items + i] = (float)s->b->h->counts[i];
-}
-
-/* Sums similarities to the items of the history, weighted by their distance from the end. */
-static void neighbors_row(void *arg, int row)
-{
-    const scoring *s = arg;
-    const att_baseline *b = s->b;
-    float *scores = s->scores + row * s->n_items;
-    double weight = 1;
-    for (int64_t i = 0; i < s->n_items; i++)
-        scores[i] = 0;
-    for (int64_t i = s->offsets[row + 1] - 1; i >= s->offsets[row]; i--, weight *= b->decay) {
-        const att_neighbor *list = b->neighbors + b->first[s->items[i]];
-        for (int32_t n = 0; n < b->found[s->items[i]]; n++)
-            scores[list[n].item] += (float)(weight * list[n].similarity);
-    }
-    for (int64_t i = 0; i < s->n_items; i++)
-        scores[i] = scores[i] > 0 ? scores[i] : by_popularity(b, i);
-}
-
-/* ---- content */
+/* Returns the score of an item that has no other score. */
+static float by_popularity(const att_baseline *b, int64_t item) { return att_score_by_popularity(b->h->counts[item]); }
 
 static double squared_length(const float *x, int64_t n)
 {
@@ -64,7 +41,7 @@ static double squared_length(const float *x, int64_t n)
     return sum;
 }
 
-/* Sums the vectors of the history's items, weighted in the same way. */
+/* Sums the vectors of the history's items, weighted by their distance from the end. */
 static void mean_row(void *arg, int row)
 {
     const scoring *s = arg;
@@ -85,7 +62,8 @@ static void finish_content_row(void *arg, int row)
     const att_baseline *b = s->b;
     float *scores = s->scores + row * s->n_items;
     if (squared_length(s->means + row * b->width, b->width) == 0) {
-        score_all_by_popularity(b, scores, s->n_items);
+        for (int64_t i = 0; i < s->n_items; i++)
+            scores[i] = by_popularity(b, i);
         return;
     }
     for (int64_t i = 0; i < s->n_items; i++)
@@ -126,8 +104,8 @@ static att_status score(void *user, const int32_t *items, const int64_t *offsets
         return e;
     if (b->kind == ATT_BASELINE_CONTENT)
         return score_content(&s, (int)n);
-    att_parallel_for(b->ctx, (int)n, b->kind == ATT_BASELINE_POPULARITY ? popularity_row : neighbors_row, &s);
-    return ATT_OK;
+    const att_scorer counted = att_recommender_scorer(b->model);
+    return counted.score(counted.user, items, offsets, n, n_items, scores);
 }
 
 /* ---- the object */
@@ -167,6 +145,32 @@ static att_status check_options(const att_holdout *h, att_baseline_kind kind, co
     return ATT_OK;
 }
 
+/* Makes the model of a kind that counts. */
+static att_status fit(att_baseline *b, const att_baseline_options *o)
+{
+    const att_call_options call = {.size = sizeof call, .progress = o->progress, .user = o->user};
+    const bool near = b->kind == ATT_BASELINE_NEIGHBORS;
+    json_t *root = json_pack("{s:s}", "model_type", near ? "attend-neighbors" : "attend-popularity");
+    if (near && o->neighbors > 0)
+        json_object_set_new(root, "neighbors", json_integer(att_min(o->neighbors, b->h->log->info.items)));
+    if (near && o->decay > 0)
+        json_object_set_new(root, "decay", json_real(o->decay));
+    char *settings = json_dumps(root, 0);
+    const att_status e = settings ? att_recommender_fit(b->h, settings, &call, &b->model)
+                                  : att_fail(b->ctx, ATT_ERR_MEMORY, "out of memory");
+    free(settings);
+    json_decref(root);
+    return e;
+}
+
+/* Takes the vectors of items, which is one unit of progress. */
+static att_status take_vectors(att_baseline *b, const att_baseline_options *o)
+{
+    att_progress p = {.ctx = b->ctx, .call = "att_baseline_new", .report = o->progress, .user = o->user};
+    const att_status e = copy_vectors(b, o->vectors);
+    return e ? e : att_progress_end(&p);
+}
+
 att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const att_baseline_options *options,
                             att_baseline **out)
 {
@@ -182,15 +186,8 @@ att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const 
     att_baseline *b = att_calloc(h->ctx, 1, sizeof *b);
     if (!b)
         return ATT_ERR_MEMORY;
-    *b = (att_baseline){.ctx = h->ctx, .h = h, .kind = kind, .width = o.width};
-    b->k = att_min(o.neighbors ? o.neighbors : NEIGHBORS, h->log->info.items);
-    b->decay = o.decay > 0 ? o.decay : kind == ATT_BASELINE_CONTENT ? 1 : DECAY;
-    att_progress p = {.ctx = h->ctx, .call = __func__, .report = o.progress, .user = o.user};
-    if (kind == ATT_BASELINE_NEIGHBORS)
-        e = att_neighbors_find(b, &p);
-    else if (kind == ATT_BASELINE_CONTENT)
-        e = copy_vectors(b, o.vectors);
-    e = e ? e : att_progress_end(&p);
+    *b = (att_baseline){.ctx = h->ctx, .h = h, .kind = kind, .width = o.width, .decay = o.decay > 0 ? o.decay : 1};
+    e = kind == ATT_BASELINE_CONTENT ? take_vectors(b, &o) : fit(b, &o);
     if (e)
         att_baseline_free(b);
     else
@@ -202,9 +199,7 @@ void att_baseline_free(att_baseline *b)
 {
     if (!b)
         return;
-    att_free(b->ctx, b->first);
-    att_free(b->ctx, b->found);
-    att_free(b->ctx, b->neighbors);
+    att_recommender_free(b->model);
     att_free(b->ctx, b->vectors);
     att_free(b->ctx, b);
 }

@@ -2,6 +2,7 @@
 #include "util/util.h"
 #include "recommend/recommend_score.h"
 #include "io/progress.h"
+#include "recommend/counting.h"
 #include "recommend/histories.h"
 
 #include <math.h>
@@ -72,7 +73,7 @@ att_status att_recommender_prepare(att_recommender *m)
 {
     att_tape *t;
     att_top_column best;
-    if (!m->model.options.prepare)
+    if (!m->model.options.prepare || m->architecture->counting)
         return ATT_OK;
     att_status e = att_tape_new(m->model.ctx, NULL, &t);
     if (e)
@@ -111,7 +112,8 @@ att_status att_recommender_vectors(const att_recommender *m, float *out)
         return ATT_ERR_ARGUMENT;
     att_tape *t;
     att_tensor v;
-    att_status e = att_tape_new(m->model.ctx, NULL, &t);
+    att_status e = att_counting_refuse(m, __func__, "vectors of items");
+    e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
     if (e)
         return e;
     e = att_var_value(t, att_recommender_table(t, m), &v);
@@ -184,7 +186,8 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
         return ATT_ERR_ARGUMENT;
     att_tape *t;
     att_tensor v;
-    att_status e = att_histories_check(m->model.ctx, "the model", m->config.info.items, n, items, offsets);
+    att_status e = att_counting_refuse(m, __func__, "vectors of histories");
+    e = e ? e : att_histories_check(m->model.ctx, "the model", m->config.info.items, n, items, offsets);
     for (int64_t b = 0; !e && b < n; b++)
         if (offsets[b] == offsets[b + 1])
             e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "history %lld has no item", (long long)b);
@@ -242,6 +245,8 @@ static att_status score_rows(const att_recommender *m, int64_t n, const int32_t 
     att_tape *t = NULL;
     att_tensor v;
     const int64_t own = m->config.info.items;
+    if (m->architecture->counting)
+        return att_counting_scores(m, n, items, offsets, n_items, scores);
     att_status e = att_item_table_open(m, &table);
     e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
     for (int64_t first = 0; !e && first < n; first += ATT_HISTORIES) {

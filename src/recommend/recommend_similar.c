@@ -1,6 +1,7 @@
 /* Makes lists of items that are similar to an item. */
-#include "recommend/list_call.h"
 #include "io/progress.h"
+#include "recommend/counting.h"
+#include "recommend/list_call.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -75,6 +76,18 @@ static att_status open_vectors(const att_recommender *m, const float *allowed, u
 
 enum { AT_ONCE = 128 }; /* items whose lists are made together */
 
+/* Makes the lists of items [first, first + n) of a model that counts. */
+static att_status counted_lists(att_list_call *c, const int32_t *items, int64_t first, int64_t n)
+{
+    const int64_t all = c->m->config.info.items;
+    float *scores = att_alloc(c->m->model.ctx, (size_t)(n * all), sizeof *scores);
+    att_status e = scores ? att_counting_similar(c->m, n, items + first, scores) : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < n; i++)
+        e = att_list_call_select(c, first + i, scores + i * all, (att_left_out){items + first + i, 1});
+    att_free(c->m->model.ctx, scores);
+    return e;
+}
+
 /* Makes the lists of items [first, first + n) of the call. */
 static att_status lists(att_list_call *c, att_tape *t, const unit_vectors *u, const int32_t *items, int64_t first,
                         int64_t n)
@@ -124,15 +137,32 @@ static att_status all_lists(att_list_call *c, const unit_vectors *u, const char 
     att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
     if (e)
         return e;
-    const int64_t numbers = c->rerank ? c->m->config.info.items : c->o.k;
+    const int64_t numbers = c->rerank || c->m->architecture->counting ? c->m->config.info.items : c->o.k;
     const int64_t max = att_max(1, att_min(AT_ONCE, ATT_LISTED_AT_ONCE / numbers));
     for (int64_t i = 0, count; !e && i < n; i += count) {
         count = att_min(max, n - i);
-        e = (c->rerank ? lists_of_scores : lists)(c, t, u, items, i, count);
+        e = c->m->architecture->counting ? counted_lists(c, items, i, count)
+            : c->rerank                  ? lists_of_scores(c, t, u, items, i, count)
+                                         : lists(c, t, u, items, i, count);
         e = e ? e : att_progress_add(&p, count);
     }
     att_tape_free(t);
     return e ? e : att_progress_end(&p);
+}
+
+/* Opens the vectors, if the model has some. */
+static att_status open_items(const att_recommender *m, int32_t item, bool alone, const float *allowed, unit_vectors *u)
+{
+    const bool counts = m->architecture->counting != NULL;
+    const att_status e = counts ? ATT_OK : open_vectors(m, allowed, u);
+    if (e || !alone || (counts ? m->counts[item] > 0 : !u->zero[item]))
+        return e;
+    return att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
+                    counts
+                        ? "item \"%.80s\" had no action in training: no item is near it"
+                        : "item \"%.80s\" has no vector: it had neither content, as that of a text, nor an action in "
+                          "training",
+                    att_recommender_item(m, item));
 }
 
 /* alone: a list that must not be empty */
@@ -142,12 +172,7 @@ static att_status similar(const char *name, const att_recommender *m, int64_t n,
     att_list_call c;
     unit_vectors u = {0};
     att_status e = att_list_call_begin(&c, m, options, n, out);
-    e = e ? e : open_vectors(m, c.allowed, &u);
-    if (!e && alone && u.zero[items[0]])
-        e = att_fail(
-            m->model.ctx, ATT_ERR_ARGUMENT,
-            "item \"%.80s\" has no vector: it had neither content, as that of a text, nor an action in training",
-            att_recommender_item(m, items[0]));
+    e = e ? e : open_items(m, alone ? items[0] : 0, alone, c.allowed, &u);
     e = e ? e : all_lists(&c, &u, name, n, items);
     close_vectors(m, &u);
     att_list_call_end(&c, e);

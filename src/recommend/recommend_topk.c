@@ -1,5 +1,6 @@
 /* Makes lists of the items that come next after histories. */
 #include "io/progress.h"
+#include "recommend/counting.h"
 #include "recommend/histories.h"
 #include "recommend/list_call.h"
 #include "recommend/recommend_score.h"
@@ -28,7 +29,11 @@ typedef struct call {
                             * histories may be listed */
     int64_t *seen_offsets; /* [n + 1] */
     int64_t popular;       /* the first history without items; or -1 */
+    float *counted;        /* scores of a block of histories, of a model that counts; or NULL */
 } call;
+
+/* Returns whether lists are made from the scores of all items. */
+static bool uses_scores(const call *c) { return c->list.rerank || c->list.m->architecture->counting; }
 
 static void end(call *c, att_status e)
 {
@@ -38,6 +43,7 @@ static void end(call *c, att_status e)
     att_free(ctx, c->listed.rows);
     att_free(ctx, c->seen);
     att_free(ctx, c->seen_offsets);
+    att_free(ctx, c->counted);
     att_list_call_end(&c->list, e);
 }
 
@@ -75,13 +81,15 @@ static att_status popular_list(call *c, int64_t b)
 /* Sets c->listed, if at most half of the items may be listed. */
 static att_status gather_listed(call *c)
 {
+    if (uses_scores(c))
+        return ATT_OK;
     att_ctx *ctx = c->list.m->model.ctx;
     const att_tensor *from = att_param_value(c->list.table.param);
     const int64_t all = c->list.m->config.info.items, hidden = from->dim[1];
     const size_t bytes = att_dtype_size(from->dtype), row = (size_t)hidden * bytes;
     listed_items *listed = &c->listed;
     att_tensor v;
-    for (int64_t i = 0; c->list.allowed && !c->list.rerank && i < all; i++)
+    for (int64_t i = 0; c->list.allowed && i < all; i++)
         listed->n += c->list.allowed[i] == 0;
     if (listed->n == 0 || 2 * listed->n > all)
         return ATT_OK;
@@ -165,17 +173,35 @@ static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
     return e;
 }
 
+/* Computes the scores of all items for these histories -> *scores [n, items], valid until the tape is reset or the next
+ * call. */
+static att_status compute_scores(call *c, att_tape *t, int64_t first, int64_t n, const float **scores)
+{
+    const att_recommender *m = c->list.m;
+    att_tensor v;
+    if (m->architecture->counting) {
+        att_free(m->model.ctx, c->counted);
+        *scores = c->counted = att_alloc(m->model.ctx, (size_t)(n * m->config.info.items), sizeof *c->counted);
+        return c->counted ? att_counting_scores(m, n, c->items, c->offsets + first, m->config.info.items, c->counted)
+                          : ATT_ERR_MEMORY;
+    }
+    att_var *x = att_histories_apply(t, m, n, c->items, c->offsets + first);
+    const att_status e =
+        att_var_value(t, att_linear(t, x, c->list.table.param, NULL, ATT_ACTIVATION_IDENTITY, NULL), &v);
+    *scores = e ? NULL : v.data;
+    return e;
+}
+
 /* Fills these lists from the scores of all items. */
 static att_status lists_of_scores(call *c, att_tape *t, int64_t first, int64_t n)
 {
     const int64_t all = c->list.m->config.info.items;
-    att_tensor v;
-    att_var *x = att_histories_apply(t, c->list.m, n, c->items, c->offsets + first);
-    att_status e = att_var_value(t, att_linear(t, x, c->list.table.param, NULL, ATT_ACTIVATION_IDENTITY, NULL), &v);
+    const float *scores;
+    att_status e = compute_scores(c, t, first, n, &scores);
     for (int64_t i = 0; !e && i < n; i++) {
         const int64_t *at = c->seen ? c->seen_offsets + first + i : NULL;
         const att_left_out seen = {at ? c->seen + at[0] : NULL, at ? at[1] - at[0] : 0};
-        e = att_list_call_select(&c->list, first + i, (const float *)v.data + i * all, seen);
+        e = att_list_call_select(&c->list, first + i, scores + i * all, seen);
     }
     att_tape_reset(t);
     return e;
@@ -192,13 +218,13 @@ static att_status all_lists(call *c, int64_t n)
     att_status e = att_tape_new(c->list.m->model.ctx, NULL, &t);
     if (e)
         return e;
-    const int64_t numbers = c->list.rerank ? c->list.m->config.info.items : c->list.o.k;
+    const int64_t numbers = uses_scores(c) ? c->list.m->config.info.items : c->list.o.k;
     const int64_t max = att_max(1, att_min(ATT_HISTORIES, ATT_LISTED_AT_ONCE / numbers)); /* histories at a time */
     for (int64_t b = 0, next; !e && b < n; b = next) {
         for (next = b; next < n && next - b < max && history_length(c, next) > 0; next++)
             ;
         e = next == b        ? popular_list(c, b)
-            : c->list.rerank ? lists_of_scores(c, t, b, next - b)
+            : uses_scores(c) ? lists_of_scores(c, t, b, next - b)
                              : lists(c, t, b, next - b);
         next += next == b;
         e = e ? e : att_progress_add(&p, next - b);

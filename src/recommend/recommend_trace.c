@@ -1,7 +1,7 @@
 /* Traces recommenders. */
 #include "model/trace.h"
+#include "recommend/counting.h"
 #include "recommend/histories.h"
-#include "recommend/recommender.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -77,6 +77,7 @@ att_status att_recommender_trace(const att_recommender *m, int64_t n, const int3
     if (att_require(__func__, ATT_NAMED({"m", m}, {"items", items}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_status e = att_options_read(&o, sizeof o, options, "att_trace_options");
+    e = e ? e : att_counting_refuse(m, __func__, "attention");
     e = e ? e : check(m, n, items, &o);
     if (e)
         return e;

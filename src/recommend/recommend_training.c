@@ -1,7 +1,7 @@
 /* Trains a recommender from histories (Kang, McAuley 2018; Sun et al. 2019) by the mean loss per position. */
 #include "util/util.h"
 #include "model/checksum.h"
-#include "recommend/holdout.h"
+#include "recommend/counting.h"
 #include "recommend/recommend_batches.h"
 #include "recommend/recommend_loss.h"
 #include "train/training.h"
@@ -239,7 +239,7 @@ static void describe(const void *self, att_training_info *info)
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
 {
-    return att_recommender_write(((const recommender_data *)self)->model, folder, dtype);
+    return att_recommender_write_files(((const recommender_data *)self)->model, folder, dtype);
 }
 
 /* ---- options */
@@ -264,6 +264,9 @@ static att_status check(const recommender_data *t)
                      (long long)o->negatives);
     if (!e && o->loss != ATT_ITEM_LOSS_GBCE && o->calibration > 0)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.calibration is %g, but options.loss is not gBCE", o->calibration);
+    e = !e && t->base.in_memory
+            ? att_counting_refuse(t->model, "att_recommender_training_new", "weights that are trained")
+            : e;
     e = e ? e : att_training_check_start(&t->base, o->settings, o->model);
     return e ? e : att_training_check_in_memory(&t->base, of_folders, 1);
 }

@@ -1,7 +1,8 @@
 /* Opens, makes and writes recommenders and their items. */
-#include "recommend/recommender.h"
+#include "recommend/counting.h"
 #include "io/atomic_write.h"
 #include "io/file_source.h"
+#include "io/install.h"
 #include "io/safetensors.h"
 #include "util/shape.h"
 
@@ -61,6 +62,15 @@ static att_status read_content(att_recommender *m)
     return e;
 }
 
+/* Reads what a model that counts has besides parameters. */
+static att_status read_counting(att_recommender *m)
+{
+    const att_counting_kind *k = m->architecture->counting;
+    if (!m->counts)
+        return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: has no tensor \"counts\"", m->model.checkpoint->path);
+    return k->read ? k->read(m) : ATT_OK;
+}
+
 static att_status build(att_model *base)
 {
     att_recommender *m = (att_recommender *)base;
@@ -68,10 +78,12 @@ static att_status build(att_model *base)
     att_status e = att_dropout_plans_new(base->ctx, &m->plans);
     if (e)
         return e;
-    m->architecture->build(m);
+    if (m->architecture->build)
+        m->architecture->build(m);
     e = att_nn_params_status(base->params);
     e = e ? e : read_content(m);
-    return e ? e : read_counts(m);
+    e = e ? e : read_counts(m);
+    return e || !base->checkpoint || !m->architecture->counting ? e : read_counting(m);
 }
 
 static void free_members(att_model *base)
@@ -84,9 +96,12 @@ static void free_members(att_model *base)
     att_free(base->ctx, m->without.items);
     att_free(base->ctx, m->content_data);
     att_free(base->ctx, m->counts);
+    att_free(base->ctx, m->neighbors.first);
+    att_free(base->ctx, m->neighbors.item);
+    att_free(base->ctx, m->neighbors.similarity);
 }
 
-static const char *const unused[] = {"counts", NULL};
+static const char *const unused[] = {"counts", "neighbors.", NULL};
 const att_model_kind att_recommender_kind = {.bytes = sizeof(att_recommender),
                                              .types = &att_recommender_types,
                                              .configure = configure,
@@ -114,7 +129,8 @@ static att_status open_once(const opening *o, const char *folder, att_recommende
     if (e)
         return e;
     att_recommender *m = *out;
-    e = att_item_ids_read(&m->ids, folder, m->config.info.items);
+    e = o->trainable ? att_counting_refuse(m, o->caller, "weights that are trained") : ATT_OK;
+    e = e ? e : att_item_ids_read(&m->ids, folder, m->config.info.items);
     e = e || o->trainable ? e : att_recommender_make_table(m);
     e = e ? e : att_recommender_prepare(m);
     if (e) {
@@ -182,11 +198,20 @@ att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, c
                             folder, out);
 }
 
+att_status att_recommender_make(att_ctx *ctx, const char *settings, int64_t items, int64_t content_width, uint64_t seed,
+                                att_recommender **out)
+{
+    att_settings s;
+    att_recommender_settings(&s, ctx, settings, items, content_width);
+    const att_status e = s.status ? s.status : att_model_new(ctx, &att_recommender_kind, &s, seed, out);
+    att_settings_close(&s);
+    return e;
+}
+
 att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
                                const att_item_content *content, uint64_t seed, att_recommender **out)
 {
     att_item_content c;
-    att_settings s;
     att_recommender *m = NULL;
     if (out)
         *out = NULL;
@@ -197,9 +222,9 @@ att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_ite
     att_status e = att_item_content_read(ctx, content, n_items, &c);
     if (e)
         return e;
-    att_recommender_settings(&s, ctx, settings, n_items, c.add ? c.width : 0);
-    e = s.status ? s.status : att_model_new(ctx, &att_recommender_kind, &s, seed, &m);
-    att_settings_close(&s);
+    e = att_recommender_make(ctx, settings, n_items, c.add ? c.width : 0, seed, &m);
+    if (!e && m->architecture->counting)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "%s counts the actions of a log: att_recommender_fit", m->config.info.type);
     e = e ? e : att_item_ids_add(&m->ids, items, n_items);
     e = e ? e : att_recommender_set_content(m, 0, n_items, &c);
     if (e)
@@ -329,6 +354,7 @@ att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const 
     att_ctx *ctx = m->model.ctx;
     const int64_t had = m->config.info.items;
     att_status e = check_trainable(m, __func__);
+    e = e ? e : att_counting_refuse(m, __func__, "vectors of items");
     if (!e && m->trainings > 0)
         e = att_fail(ctx, ATT_ERR_ARGUMENT,
                      "a training of the model is open, whose parameters would be freed: end it before "
@@ -361,18 +387,32 @@ att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const 
 
 /* ---- writing */
 
-att_status att_recommender_write(const att_recommender *m, const char *folder, att_dtype dtype)
+att_status att_recommender_write_files(const att_recommender *m, const char *folder, att_dtype dtype)
 {
-    static const char *const names[] = {"counts"};
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
-        return ATT_ERR_ARGUMENT;
-    att_tensor counts;
+    enum { TENSORS = 4 };
+    const char *names[TENSORS] = {"counts"};
+    att_tensor tensors[TENSORS];
     att_ctx *ctx = m->model.ctx;
-    att_status e = check_trainable(m, __func__);
-    e = e ? e : att_make_folder(ctx, folder);
+    const att_counting_kind *k = m->architecture->counting;
+    att_status e = att_make_folder(ctx, folder);
     e = e ? e : att_item_ids_write(&m->ids, folder);
     e = e ? e : att_settings_write(ctx, folder, "config.json", att_recommender_config_json(&m->config));
     if (!e && m->counts)
-        e = att_wrap(&counts, m->counts, ATT_I64, 1, &m->config.info.items, NULL);
-    return e ? e : att_model_write(&m->model, folder, dtype, NULL, NULL, m->counts != NULL, names, &counts);
+        e = att_wrap(&tensors[0], m->counts, ATT_I64, 1, &m->config.info.items, NULL);
+    int n = m->counts != NULL;
+    if (!e && k && k->tensors)
+        n += k->tensors(m, names + n, tensors + n);
+    return e ? e : att_model_write(&m->model, folder, dtype, NULL, NULL, n, names, tensors);
+}
+
+att_status att_recommender_write(const att_recommender *m, const char *folder, att_dtype dtype)
+{
+    char path[ATT_MAX_PATH];
+    int file;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
+        return ATT_ERR_ARGUMENT;
+    att_status e = check_trainable(m, __func__);
+    e = e ? e : att_make_folder(m->model.ctx, folder);
+    e = e ? e : att_install_begin(m->model.ctx, folder, path, &file);
+    return e ? e : att_install_end(m->model.ctx, folder, file, att_recommender_write_files(m, path, dtype));
 }

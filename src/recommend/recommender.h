@@ -1,4 +1,4 @@
-/* Sequential recommenders: their struct, and declarations that SASRec and BERT4Rec share. */
+/* Recommenders: their struct, and declarations that their kinds share. */
 #ifndef ATT_RECOMMEND_RECOMMENDER_H
 #define ATT_RECOMMEND_RECOMMENDER_H
 
@@ -22,9 +22,12 @@ typedef struct att_recommender_input {
     att_scope scope;         /* of the model */
 } att_recommender_input;
 
-/* The functions of an architecture (sasrec.c, bert4rec.c). */
+typedef struct att_counting_kind att_counting_kind;
+
+/* The functions of an architecture (sasrec.c, bert4rec.c), or of a model that counts (counting.h). */
 typedef struct att_recommender_architecture {
-    bool mask; /* the table has a row more */
+    const att_counting_kind *counting; /* of a model that counts, which has of the following only `build`; or NULL */
+    bool mask;                         /* the table has a row more */
     att_recommender_block block;
     double eps;
     void (*build)(att_recommender *m);
@@ -33,7 +36,7 @@ typedef struct att_recommender_architecture {
     att_var *(*apply)(att_tape *t, const att_recommender *m, const att_recommender_input *in);
     att_var *(*result)(att_tape *t, const att_recommender *m, att_var *x);
 } att_recommender_architecture;
-extern const att_recommender_architecture att_sasrec, att_bert4rec;
+extern const att_recommender_architecture att_sasrec, att_bert4rec, att_popularity, att_item_neighbors, att_ease;
 extern const att_model_kind att_recommender_kind;
 
 /* Plans of attention with dropout, one for each rate that was requested (recommender_layers.c). */
@@ -45,6 +48,13 @@ typedef struct att_items_without {
     int32_t *items; /* [n], ascending */
     int64_t n;
 } att_items_without;
+
+/* The nearest items of each item. */
+typedef struct att_neighbor_lists {
+    int64_t *first;    /* [items + 1]: the first neighbor of each item */
+    int32_t *item;     /* [first[items]], nearest first */
+    float *similarity; /* [first[items]] */
+} att_neighbor_lists;
 
 struct att_recommender {
     att_model model;
@@ -64,9 +74,11 @@ struct att_recommender {
     const att_nn_norm *embedding_norm;  /* of BERT4Rec, which transforms the states before the last norm */
     const att_nn_linear *transform;
     att_dropout_plans *plans;
-    att_param *table;          /* [items, hidden]: vectors of all items, of a model that is not trainable */
-    float *table_data;         /* memory of the table; or NULL: it is that of `item` */
-    att_items_without without; /* of a model that is not trainable */
+    att_param *table;             /* [items, hidden]: vectors of all items, of a model that is not trainable */
+    float *table_data;            /* memory of the table; or NULL: it is that of `item` */
+    att_items_without without;    /* of a model that is not trainable */
+    att_neighbor_lists neighbors; /* of item neighbors */
+    att_param *weights;           /* [items, items], of EASE: weights[i] are those of item i for the scores of all */
 };
 
 /* ---- config.json (recommender_config.c) */
@@ -76,7 +88,8 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
                                  const att_recommender_architecture **architecture);
 /* Returns the settings as JSON; NULL: out of memory. */
 json_t *att_recommender_config_json(const att_recommender_config *c);
-/* Opens the settings of a new model, a JSON text, and adds the number of its items and the width of its content. */
+/* Opens the settings of a new model, a JSON text, and adds the number of its items and, if it is above 0, the width of
+ * its content. */
 void att_recommender_settings(att_settings *s, att_ctx *ctx, const char *text, int64_t items, int64_t content_width);
 
 /* ---- construction (recommender.c) */
@@ -86,6 +99,11 @@ static inline int64_t att_recommender_rows(const att_recommender *m)
 {
     return m->config.info.items + m->architecture->mask;
 }
+/* Makes a model of `items` items from settings, a JSON text, without ids. */
+att_status att_recommender_make(att_ctx *ctx, const char *settings, int64_t items, int64_t content_width, uint64_t seed,
+                                att_recommender **out);
+/* Writes the files of a model to a folder, one after another. */
+att_status att_recommender_write_files(const att_recommender *m, const char *folder, att_dtype dtype);
 /* Sets m->table (recommend_score.c). */
 att_status att_recommender_make_table(att_recommender *m);
 /* Makes all copies of weights that calls need, if the model was opened so (recommend_score.c). */

@@ -1,6 +1,6 @@
 /* Reads and writes config.json of recommenders. */
 #include "model/activation.h"
-#include "recommend/recommender.h"
+#include "recommend/counting.h"
 
 #include <string.h>
 
@@ -25,7 +25,11 @@ typedef struct recommender_type {
     const char *name;
     const att_recommender_architecture *architecture;
 } recommender_type;
-static const recommender_type types[] = {{"attend-sasrec", &att_sasrec}, {"attend-bert4rec", &att_bert4rec}};
+static const recommender_type types[] = {{"attend-sasrec", &att_sasrec},
+                                         {"attend-bert4rec", &att_bert4rec},
+                                         {"attend-neighbors", &att_item_neighbors},
+                                         {"attend-ease", &att_ease},
+                                         {"attend-popularity", &att_popularity}};
 const att_model_types att_recommender_types = ATT_MODEL_TYPES(types);
 
 static att_recommender_block read_block(att_settings *s, att_recommender_block otherwise)
@@ -52,6 +56,23 @@ static void check(att_settings *s, const att_recommender_info *i, bool mask)
                           "mask");
 }
 
+/* Reads the settings of a model that counts. */
+static void read_counting(att_settings *s, att_recommender_info *i, const att_counting_kind *k)
+{
+    enum { MAX_NEIGHBORS = 1 << 20 };
+    att_settings_only_known(s, k->settings);
+    i->items = att_settings_int(s, "num_items", 1, ATT_MAX_ITEMS);
+    i->neighbors = k->neighbors ? att_settings_int_or(s, "neighbors", 1, MAX_NEIGHBORS, k->neighbors) : 0;
+    i->decay = k->decay > 0 && att_settings_has(s, "decay") ? att_settings_number(s, "decay", 1e-30, 1) : k->decay;
+    i->l2 = k->l2 > 0 && att_settings_has(s, "l2") ? att_settings_number(s, "l2", 1e-30, 1e30) : k->l2;
+    if (!s->status && k->max_items > 0 && i->items > k->max_items)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "%s has weights between all items: for %lld they would take %.1f GiB, and at most %lld are "
+                          "supported; leave out rare items, or use attend-neighbors",
+                          i->type, (long long)i->items, (double)i->items * (double)i->items / (1 << 28),
+                          (long long)k->max_items);
+}
+
 void att_recommender_config_read(att_settings *s, att_recommender_config *c,
                                  const att_recommender_architecture **architecture)
 {
@@ -62,8 +83,12 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
     if (s->status)
         return;
     const att_recommender_architecture *a = *architecture = type->architecture;
-    att_settings_only_known(s, known);
     i->type = type->name;
+    if (a->counting) {
+        read_counting(s, i, a->counting);
+        return;
+    }
+    att_settings_only_known(s, known);
     i->block = read_block(s, a->block);
     i->items = att_settings_int(s, "num_items", 1, ATT_MAX_ITEMS);
     i->hidden = att_settings_int_or(s, "hidden_size", 1, MAX_FEATURES, 64);
@@ -80,9 +105,25 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
         check(s, i, a->mask);
 }
 
+/* Returns the settings of a model that counts. */
+static json_t *counting_json(const att_recommender_info *i)
+{
+    json_t *root = json_pack("{s:s, s:I}", "model_type", i->type, "num_items", (json_int_t)i->items);
+    const bool added = root && (!i->neighbors || !json_object_set_new(root, "neighbors", json_integer(i->neighbors))) &&
+                       (!(i->l2 > 0) || !json_object_set_new(root, "l2", json_real(i->l2))) &&
+                       (!(i->decay > 0) || !json_object_set_new(root, "decay", json_real(i->decay)));
+    if (root && !added) {
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
+}
+
 json_t *att_recommender_config_json(const att_recommender_config *c)
 {
     const att_recommender_info *i = &c->info;
+    if (!i->hidden)
+        return counting_json(i);
     json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:I}", "model_type", i->type, "block",
                              blocks[i->block], "num_items", (json_int_t)i->items, "hidden_size", (json_int_t)i->hidden,
                              "num_hidden_layers", (json_int_t)i->layers, "num_attention_heads", (json_int_t)i->heads,
@@ -100,8 +141,9 @@ void att_recommender_settings(att_settings *s, att_ctx *ctx, const char *text, i
 {
     static const char name[] = "the model's settings";
     att_settings_parse(s, ctx, name, text, strlen(text));
-    if (!s->status && (json_object_set_new(s->root, "num_items", json_integer(items)) ||
-                       json_object_set_new(s->root, "content_width", json_integer(content_width))))
+    if (!s->status &&
+        (json_object_set_new(s->root, "num_items", json_integer(items)) ||
+         (content_width > 0 && json_object_set_new(s->root, "content_width", json_integer(content_width)))))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
     json_t *root = s->status ? NULL : json_incref(s->root);
     if (!root)

@@ -1,5 +1,5 @@
 /* The parts of SASRec and BERT4Rec, and the functions that apply either. */
-#include "recommend/recommender.h"
+#include "recommend/counting.h"
 
 #include <pthread.h>
 
@@ -147,6 +147,8 @@ att_var *att_recommender_table(att_tape *t, const att_recommender *m)
     if (!att_tape_require(t, __func__, ATT_NAMED({"m", m})))
         return NULL;
     const int64_t items = m->config.info.items;
+    if (att_counting_refuse(m, __func__, "vectors of items"))
+        return att_tape_fail(t, ATT_ERR_UNSUPPORTED, "%s", att_error(m->model.ctx));
     att_var *x = att_parameter(t, m->item);
     x = m->architecture->mask ? att_slice(t, x, 0, 0, items) : x;
     return m->content ? att_nn_linear_apply(t, m->projection, content(t, m, items), ATT_ACTIVATION_IDENTITY, x) : x;
@@ -175,6 +177,12 @@ static bool check(att_tape *t, const att_recommender *m, const int32_t *items, c
     return true;
 }
 
+static bool can_apply(att_tape *t, const att_recommender *m)
+{
+    return !att_counting_refuse(m, "att_recommender_apply", "states of items") ||
+           att_tape_fail(t, ATT_ERR_UNSUPPORTED, "%s", att_error(m->model.ctx));
+}
+
 static att_var *apply(att_tape *t, const att_recommender *m, att_recommender_input *in,
                       const att_recommender_options *o)
 {
@@ -196,7 +204,7 @@ att_var *att_recommender_apply(att_tape *t, const att_recommender *m, const int3
 {
     att_recommender_options o;
     if (!att_tape_require(t, __func__, ATT_NAMED({"m", m}, {"items", items}, {"offsets", offsets})) ||
-        !check(t, m, items, offsets, n))
+        !can_apply(t, m) || !check(t, m, items, offsets, n))
         return NULL;
     if (!att_tape_options_read(t, "recommender", &o, sizeof o, options, "att_recommender_options"))
         return NULL;

@@ -225,7 +225,7 @@ static void damaged_folders_are_refused(void **state)
         {"config.json", "{\"model_type\": \"attend-sasrec\", \"num_items\": 7, \"hidden_size\": 0}", "hidden_size"},
         {"config.json", "{\"model_type\": \"attend-sasrec\", \"num_items\": 7, \"hidden\": 4}", "\"hidden\""},
         {"config.json", "{\"model_type\": \"attend-sasrec\"}", "num_items"},
-        {"config.json", "{\"model_type\": \"bert\", \"num_items\": 7}", "one of attend-sasrec and attend-bert4rec"},
+        {"config.json", "{\"model_type\": \"bert\", \"num_items\": 7}", "one of attend-sasrec, attend-bert4rec"},
         {"config.json", "{\"model_type\": \"attend-sasrec\", \"num_items\": 7, \"num_attention_heads\": 3}",
          "does not divide \"hidden_size\", 64"},
         {"config.json", "{\"model_type\": \"attend-bert4rec\", \"num_items\": 7, \"block\": \"sasrec\"}",
