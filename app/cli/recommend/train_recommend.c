@@ -1,11 +1,13 @@
-/* attend train recommend: trains SASRec or BERT4Rec from a log of actions. */
+/* attend train recommend: trains SASRec or BERT4Rec from a log of actions, or makes a model that counts these. */
 #include "cli/base/progress.h"
 #include "cli/base/signals.h"
 #include "cli/model/checkpoints.h"
 #include "cli/train/base_model.h"
 #include "cli/train/train.h"
+#include "counting_model.h"
 #include "interactions.h"
 #include "item_texts.h"
+#include "network.h"
 #include "recommender.h"
 #include "training_data_check.h"
 
@@ -13,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum arch { SASREC, BERT4REC };
 enum content { START, ADD };
 
 typedef struct recommend_training {
@@ -29,8 +30,10 @@ typedef struct recommend_training {
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_column, *id_column, *text_model;
-static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, candidates = ATT_CANDIDATES_ALL;
-static int64_t hidden, layers, heads, intermediate, max_positions, negatives;
+static network_options network = {NETWORK_DEFAULTS};
+static counting_settings counting;
+static int loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, candidates = ATT_CANDIDATES_ALL;
+static int64_t negatives;
 static double calibration = 0.75, mask_share, last_mask_share, dropout = 0.2;
 static bool with_replacement, exclude_seen;
 static recommend_training recommend = {
@@ -45,18 +48,27 @@ static const cli_option options[] = {
     CLI_TRAINING_REFIT(recommend.common.options),
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "begin with this trained recommender; further items of the log are added to it"},
-    {"arch", 'a', "sasrec|bert4rec", .choice = &arch,
-     .help = "predict each next item from those before it, or masked items from all others; default: sasrec"},
-    {"block", 0, "pre-norm|post-norm|sasrec", .choice = &block,
+    {"arch", 'a', "sasrec|bert4rec|neighbors|ease|popularity", .choice = &network.arch,
+     .help = "a Transformer that predicts each next item from those before it, or masked items from all others; or, "
+             "counted in seconds to minutes: item k-nearest neighbors (Sarwar et al. 2001), EASE (Steck 2019) or the "
+             "most popular items; default: sasrec"},
+    {"neighbors", 0, "N", .integer = &counting.neighbors, .min = 1, .max = 1 << 20, .quiet = true,
+     .help = "--arch neighbors: neighbors of an item; default: 100"},
+    {"l2", 0, "X", .number = &counting.l2, .max = 1e9, .above_min = true, .quiet = true,
+     .help = "--arch ease: regularization, lambda; default: 500"},
+    {"history-decay", 0, "X", .number = &counting.decay, .max = 1, .above_min = true, .quiet = true,
+     .help = "--arch neighbors and ease: weight of an item of the history, relative to the item after it; 1: all the "
+             "same; default: of neighbors 0.6, of ease 0.8"},
+    {"block", 0, "pre-norm|post-norm|sasrec", .choice = &network.block,
      .help = "arrangement of a layer; sasrec: that of the paper's code; default: pre-norm, of bert4rec post-norm"},
-    {"hidden", 0, "N", .integer = &hidden, .min = 1, .max = 1 << 16, .quiet = true,
+    {"hidden", 0, "N", .integer = &network.hidden, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "features of an item; default: 64"},
-    {"layers", 0, "N", .integer = &layers, .min = 1, .max = 1000, .quiet = true, .help = "layers; default: 2"},
-    {"heads", 0, "N", .integer = &heads, .min = 1, .max = 1 << 16, .quiet = true,
+    {"layers", 0, "N", .integer = &network.layers, .min = 1, .max = 1000, .quiet = true, .help = "layers; default: 2"},
+    {"heads", 0, "N", .integer = &network.heads, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "attention heads of a layer; default: 1"},
-    {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 18, .quiet = true,
+    {"intermediate", 0, "N", .integer = &network.intermediate, .min = 1, .max = 1 << 18, .quiet = true,
      .help = "features inside the feed-forward network; default: 4 times --hidden, of --block sasrec the same"},
-    {"max-positions", 0, "N", .integer = &max_positions, .min = 1, .max = 1 << 16, .quiet = true,
+    {"max-positions", 0, "N", .integer = &network.max_positions, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "use the last N items of a history; default: 50"},
     {"item-texts", 0, "FILE", .text = &texts_path,
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
@@ -92,34 +104,30 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- options ------------------------------------------------------------------ */
+/* Returns whether the model counts. */
+static bool counts(void) { return network.arch > BERT4REC; }
 
-/* Returns the first of the options of a new model that are set, or NULL. */
-static const char *size_option(void)
+static const char *arch_name(void)
 {
-    const struct {
-        const char *name;
-        bool set;
-    } sizes[] = {{"arch", arch >= 0},       {"block", block >= 0},
-                 {"hidden", hidden > 0},    {"layers", layers > 0},
-                 {"heads", heads > 0},      {"intermediate", intermediate > 0},
-                 {"content", content >= 0}, {"max-positions", max_positions > 0}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].set)
-            return sizes[i].name;
-    return NULL;
+    static const char *const names[] = {[NEIGHBORS] = "neighbors", [EASE] = "ease", [POPULARITY] = "popularity"};
+    return names[network.arch];
 }
+
+/* ---- options ------------------------------------------------------------------ */
 
 static int check_options(void *training)
 {
     (void)training;
-    if (model_name && size_option())
-        return cli_misuse("--%s does not go with --model, which has its own", size_option());
-    const long long width = hidden ? hidden : 64;
-    if (heads && width % heads)
-        return cli_misuse("--heads %lld does not divide --hidden %lld", (long long)heads, width);
-    if (arch == BERT4REC && block == ATT_RECOMMENDER_BLOCK_SASREC)
-        return cli_misuse("--block sasrec is for --arch sasrec");
+    const char *given = network_given(&network) ? network_given(&network) : content >= 0 ? "content" : NULL;
+    if (model_name && given)
+        return cli_misuse("--%s does not go with --model, which has its own", given);
+    const char *counted = counting.neighbors > 0 ? "neighbors" : counting.l2 > 0 ? "l2" : "history-decay";
+    if (counting.neighbors > 0 || counting.l2 > 0 || counting.decay > 0)
+        return cli_misuse("--%s is for --arch %s", counted,
+                          counting.l2 > 0 && !counting.neighbors ? "ease" : "neighbors");
+    const int code = network_check(&network);
+    if (code)
+        return code;
     if (negatives && loss == ATT_ITEM_LOSS_SOFTMAX)
         return cli_misuse("--negatives %lld is for another --loss: softmax is over all items", (long long)negatives);
     if (calibration != 0.75 && loss != ATT_ITEM_LOSS_GBCE)
@@ -136,7 +144,7 @@ static int check_options(void *training)
 /* Checks the options of an architecture. */
 static int check_arch(const recommend_training *t)
 {
-    const bool bert = t->base ? strcmp(t->info.type, "attend-bert4rec") == 0 : arch == BERT4REC;
+    const bool bert = t->base ? strcmp(t->info.type, "attend-bert4rec") == 0 : network.arch == BERT4REC;
     if (!bert && (mask_share > 0 || last_mask_share > 0))
         return cli_misuse("--%smask-share is for --arch bert4rec", mask_share > 0 ? "" : "last-");
     if (t->base && t->info.content_width > 0 && !texts_path)
@@ -262,7 +270,7 @@ static void report(const void *training, const att_training_info *info)
         fprintf(stderr, "; %lld for validation and %lld for the test, which is not read",
                 (long long)h->cases[ATT_HOLDOUT_PART_VALID], (long long)h->cases[ATT_HOLDOUT_PART_TEST]);
     fputc('\n', stderr);
-    if (h->kind != ATT_HOLDOUT_NONE && h->cases[ATT_HOLDOUT_PART_VALID] == 0)
+    if (h->kind != ATT_HOLDOUT_NONE && h->cases[ATT_HOLDOUT_PART_VALID] == 0 && !counts())
         cli_note("no action is held out for validation, so the model of the last step is written");
     if (t->base)
         fprintf(stderr, "begins with %s, which has %lld of the items\n", model_name, (long long)t->info.items);
@@ -273,11 +281,10 @@ static void report(const void *training, const att_training_info *info)
 
 /* ---- validation ------------------------------------------------------------------ */
 
-static int validate(void *training, cli_validation *v)
+static int validate_model(const recommend_training *t, const att_recommender *m, cli_validation *v)
 {
-    const recommend_training *t = training;
     att_ranking r = {.size = sizeof r};
-    const att_scorer scorer = att_recommender_scorer(att_training_recommender(t->common.training));
+    const att_scorer scorer = att_recommender_scorer(m);
     const att_ranking_options *o =
         ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_VALID, .exclude_seen = exclude_seen,
                     .candidates = (att_candidates)candidates, .draws = candidates != ATT_CANDIDATES_ALL,
@@ -293,32 +300,13 @@ static int validate(void *training, cli_validation *v)
     return CLI_DONE;
 }
 
+static int validate(void *training, cli_validation *v)
+{
+    const recommend_training *t = training;
+    return validate_model(t, att_training_recommender(t->common.training), v);
+}
+
 /* ---- the run ---------------------------------------------------------------------- */
-
-/* Appends "name": value, of numbers those that are set. */
-static void add_setting(char *text, size_t size, const char *name, int64_t value)
-{
-    const size_t n = strlen(text);
-    if (value > 0)
-        snprintf(text + n, size - n, ", \"%s\": %lld", name, (long long)value);
-}
-
-/* Writes the settings of a new model as JSON. */
-static void write_settings(char *text, size_t size)
-{
-    static const char *const types[] = {[SASREC] = "attend-sasrec", [BERT4REC] = "attend-bert4rec"};
-    static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"};
-    snprintf(text, size, "{\"model_type\": \"%s\"", types[arch < 0 ? SASREC : arch]);
-    const size_t n = strlen(text);
-    if (block >= 0)
-        snprintf(text + n, size - n, ", \"block\": \"%s\"", blocks[block]);
-    add_setting(text, size, "hidden_size", hidden);
-    add_setting(text, size, "num_hidden_layers", layers);
-    add_setting(text, size, "num_attention_heads", heads);
-    add_setting(text, size, "intermediate_size", intermediate);
-    add_setting(text, size, "max_position_embeddings", max_positions);
-    strncat(text, "}", size - strlen(text) - 1);
-}
 
 /* Sets the options of a new model that were not given to its actual values, for the log and training.json. */
 static int show_sizes(const recommend_training *t)
@@ -328,27 +316,20 @@ static int show_sizes(const recommend_training *t)
         cli_status(t->common.ctx, att_recommender_describe(att_training_recommender(t->common.training), &i));
     if (!code && !strcmp(i.type, "attend-bert4rec") && mask_share == 0)
         mask_share = 0.2;
-    if (code || t->base)
-        return code;
-    arch = strcmp(i.type, "attend-bert4rec") ? SASREC : BERT4REC;
-    block = (int)i.block;
-    hidden = i.hidden;
-    layers = i.layers;
-    heads = i.heads;
-    intermediate = i.intermediate;
-    max_positions = i.max_positions;
-    return CLI_DONE;
+    if (!code && !t->base)
+        network_describe(&network, &i);
+    return code;
 }
 
 static int open_training(recommend_training *t, const att_training_options *common)
 {
-    char settings[512];
+    char settings[NETWORK_SETTINGS];
     const cli_training_options *o = &t->common.options;
     const att_item_content vectors = {.size = sizeof vectors,
                                       .vectors = t->texts.vectors,
                                       .width = t->texts.width,
                                       .add = t->base ? t->info.content_width > 0 : content == ADD};
-    write_settings(settings, sizeof settings);
+    network_settings(&network, settings);
     const att_recommender_training_options *all = ATT_OPTIONS(
         att_recommender_training_options, .data = t->log.holdout, .batch = o->batch,
         .with_replacement = with_replacement, .loss = (att_item_loss)loss, .negatives = negatives,
@@ -436,6 +417,106 @@ static const cli_trainer trainer = {
     .close = close_training,
 };
 
+/* ---- models that count ---------------------------------------------------------------- */
+
+/* Refuses options of a training, and those of another kind. */
+static int check_counting(const cli_training *t)
+{
+    static const char *const used[] = {"data",
+                                       "format",
+                                       "user-column",
+                                       "item-column",
+                                       "time-column",
+                                       "drop-duplicates",
+                                       "skip-bad-lines",
+                                       "split",
+                                       "min-actions",
+                                       "valid-share",
+                                       "test-share",
+                                       "valid-from",
+                                       "test-from",
+                                       "output",
+                                       "resume",
+                                       "arch",
+                                       "exclude-seen",
+                                       "validate-candidates",
+                                       "seed",
+                                       "dtype",
+                                       "json",
+                                       "threads",
+                                       NULL};
+    static const struct {
+        const char *name;
+        int arch, other; /* that have it */
+    } own[] = {{"neighbors", NEIGHBORS, NEIGHBORS}, {"l2", EASE, EASE}, {"history-decay", NEIGHBORS, EASE}};
+    for (int i = 0; options[i].name; i++) {
+        bool fits = !t->file.typed[i];
+        for (int k = 0; !fits && used[k]; k++)
+            fits = !strcmp(options[i].name, used[k]);
+        for (size_t k = 0; !fits && k < sizeof own / sizeof *own; k++)
+            fits =
+                !strcmp(options[i].name, own[k].name) && (network.arch == own[k].arch || network.arch == own[k].other);
+        if (!fits)
+            return cli_misuse("--%s does not go with --arch %s, which counts the actions once and is not trained",
+                              options[i].name, arch_name());
+    }
+    return cli_interactions_check(&data);
+}
+
+/* Prints the line of --json. */
+static void print_counting(const char *folder, const cli_validation *v)
+{
+    json_t *path = json_string(folder), /* NULL: it is not UTF-8 */
+        *line = json_pack("{s:o, s:b, s:o}", "model", path ? path : json_null(), "finished", 1, "ndcg",
+                          isfinite(v->score) ? json_real(v->score) : json_null());
+    json_dumpf(line, stdout, JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(line);
+}
+
+/* Makes the model, measures it on what is held out for validation, and writes it. */
+static int make_counting(recommend_training *t)
+{
+    char settings[COUNTING_SETTINGS];
+    cli_validation v = {.score = NAN};
+    att_recommender *m = NULL;
+    const cli_training_options *o = &t->common.options;
+    cli_share p = cli_share_of_call("items", t->log.info.items);
+    const att_call_options *call = ATT_OPTIONS(att_call_options, .progress = cli_share_report, .user = &p);
+    counting.kind = (counting_kind)(network.arch - NEIGHBORS);
+    int code = cli_status(t->common.ctx,
+                          att_recommender_fit(t->log.holdout, counting_settings_text(&counting, settings), call, &m));
+    cli_share_end(&p);
+    if (!code && t->log.held.cases[ATT_HOLDOUT_PART_VALID] > 0)
+        code = validate_model(t, m, &v);
+    if (!code)
+        code = cli_status(t->common.ctx, att_recommender_write(m, o->folder, o->dtype ? ATT_F16 : ATT_F32));
+    att_recommender_free(m);
+    if (!code)
+        code = cli_training_options_write(&t->common, o->folder, 1);
+    if (!code)
+        fprintf(stderr, "%s is a model of %s%s\n", o->folder, arch_name(), v.shown);
+    if (!code && o->json)
+        print_counting(o->folder, &v);
+    return code;
+}
+
+static int run_counting(recommend_training *t)
+{
+    int code = check_counting(&t->common);
+    if (!code)
+        code = cli_open(&t->common.ctx, t->common.options.threads);
+    if (!code)
+        code = read_log(t);
+    if (!code) {
+        report(t, NULL);
+        code = make_counting(t);
+    }
+    close_training(t);
+    att_close(t->common.ctx);
+    return code;
+}
+
 /* A training with another log begins with the model that the folder has, whose sizes are not options then. */
 static int complete(bool *given)
 {
@@ -443,12 +524,12 @@ static int complete(bool *given)
     int code = t->options.folder ? cli_base_model_recover(t->options.folder) : CLI_DONE;
     if (!code)
         code = cli_training_complete(t, &trainer, given);
-    if (!code && t->renewed) {
+    if (!code && t->renewed && !counts()) {
         cli_note("%s is not the log of the training in %s: another one begins with the model that is there", data.path,
                  t->options.folder);
         model_name = t->options.folder;
-        arch = block = content = -1;
-        hidden = layers = heads = intermediate = max_positions = 0;
+        network = (network_options){NETWORK_DEFAULTS};
+        content = -1;
     }
     cli_interactions_complete(&data);
     return code;
@@ -457,14 +538,18 @@ static int complete(bool *given)
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    return cli_training_run(&recommend.common);
+    return counts() ? run_counting(&recommend) : cli_training_run(&recommend.common);
 }
 
 const cli_command cli_train_recommend = {
     .name = "recommend",
     .summary = "train a recommender of next items on a log of what users did",
     .details = "Trains a Transformer over histories with AdamW: SASRec (Kang, McAuley 2018), or\n"
-               "BERT4Rec (Sun et al. 2019). The default loss is the cross entropy of the softmax\n"
+               "BERT4Rec (Sun et al. 2019); or, with --arch neighbors, ease or popularity, counts\n"
+               "the actions once: such a model is evaluated and recommends like the others, but\n"
+               "has no vectors of items (embeddings) and does not attend. Of a small log it can\n"
+               "be as good: attend evaluate recommend prints all, with the difference.\n\n"
+               " The default loss is the cross entropy of the softmax\n"
                "over all items; the paper of SASRec is --block sasrec --loss binary\n"
                "--with-replacement --beta2 0.98 --dropout 0.5, and gSASRec --loss gbce.\n\n"
                "--data has a line for each action: user, item and, if there is one, time,\n"
@@ -488,6 +573,7 @@ const cli_command cli_train_recommend = {
                "are added. FOLDER/base keeps the model that this begins with; like the\n"
                "checkpoints, only --resume needs it. The log's first line has all options.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train recommend --data log.csv -o shop\n"
+                "attend train recommend --data log.csv --arch ease -o shop\n"
                 "attend train recommend --data log.csv --item-texts titles.tsv --content add -o shop\n"
                 "attend train recommend --resume -o shop\n"
                 "attend train recommend --resume -o shop --data newer-log.csv",

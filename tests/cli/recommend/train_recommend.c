@@ -94,7 +94,7 @@ static void several_cutoffs_are_those_alone(void **state)
         assert_has(tool_out, alone[i]);
     assert_int_equal(tool("$A evaluate recommend -d ring.txt -k 9,1 --json"), 0);
     json_t *v = line_json(0);
-    assert_int_equal(json_array_size(json_object_get(v, "results")), 4);
+    assert_int_equal(json_array_size(json_object_get(v, "results")), 6);
     assert_int_equal(number(json_array_get(json_object_get(v, "results"), 1), "k"), 1);
     json_decref(v);
     static const char *const wrong[] = {"0", "", "5,", "5,5", "5 6", "1,2,3,4,5,6,7,8,9", "-1", "x"};
