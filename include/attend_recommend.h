@@ -53,6 +53,19 @@ typedef struct att_interactions_options {
                                * none */
     att_progress_fn progress; /* [call] counts bytes of the file, or actions in memory; or NULL */
     void *progress_user;      /* [call] */
+    /* Filters. What they leave out is counted in att_interactions_info. */
+    const char *const *events; /* [call] [n_events]: of a file: read only actions with one of these events, such as
+                                * "purchase" */
+    int64_t n_events;          /* 0: all actions */
+    const char *event;         /* [call] name or number of the column of events; or NULL: a usual name, such as event,
+                                * event_type, action; not used without events */
+    bool by_rating; /* of a file: read only actions with a rating of min_rating or more; those without are left out */
+    double min_rating;
+    const char *rating; /* [call] name or number of the column of ratings; or NULL: a usual name, such as rating, stars,
+                         * score, and of lines without a heading the third field; not used without by_rating */
+    int64_t min_count;  /* leave out users and items with fewer actions, repeatedly, until all that are left have this
+                         * many with one another: the k-core, as in RecBole; 0: none. Duplicates that are dropped do not
+                         * count. `items` keep their numbers */
 } att_interactions_options;
 
 /* Times are numbers or dates of ISO 8601; a column has only one of these. Dates are written as 1997-09-20, 1997-09-20
@@ -69,8 +82,8 @@ typedef struct att_interactions_options {
  * options or NULL: defaults. Malformed lines beyond skip_bad_lines are errors, which name file, line and field: a
  * missing field or column; an empty item; an id that is not UTF-8, has a zero byte or more than 4,096 bytes; a time
  * that is neither a finite number nor a date; a day that does not exist; an integer that a double cannot hold, unless
- * it is a time in nanoseconds, which is rounded to a multiple of 256; lines of different kinds. Other errors: no
- * action; out of memory. */
+ * it is a time in nanoseconds, which is rounded to a multiple of 256; lines of different kinds; a rating that
+ * is not a number. Other errors: no action, or none that filters leave; out of memory. */
 ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
                                          att_interactions **out);
 /* Makes a log of actions in memory: users [n] and items [n] are ids, times [n] or NULL: none. options or NULL:
@@ -115,6 +128,9 @@ typedef struct att_interactions_info {
     const char *missing_user; /* the first name that was read as a missing user, such as NULL, NA or None; NULL: none */
     int64_t fields; /* if ATT_INTERACTIONS_HISTORIES was recognized, not requested: fields of each line if all have the
                      * same number; else 0 */
+    /* What filters left out */
+    int64_t other_events, low_ratings;            /* actions; low_ratings: also those without a rating */
+    int64_t rare_users, rare_items, rare_actions; /* by min_count: users, items, and their actions */
 } att_interactions_info;
 ATT_API att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info);
 /* Return ids, valid as long as the log; NULL: out of range. */
@@ -310,7 +326,7 @@ typedef struct att_recommender_info {
     int64_t items, hidden, layers, heads, intermediate, max_positions; /* of a model that counts: all 0 but items */
     att_recommender_block block;
     int64_t content_width; /* width of content vectors that are projected and added; 0: none */
-    /* Of a model that counts; 0: it has no such setting */
+    /* Settings of a model that counts; 0: it has no such setting. */
     int64_t neighbors; /* of an item */
     double decay;      /* factor of the weight of each item of the history for each item after it */
     double l2;         /* regularization of EASE */
@@ -347,10 +363,11 @@ ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64
  *     items is the cosine of the sets of their users (Sarwar et al. 2001); a score is the sum of similarities to the
  *     items of the history, where an item weighs `decay` times the one after it. Other items have negative scores, in
  *     the order of popularity.
- *   {"model_type": "attend-ease", "l2": 500, "decay": 1}: the linear model of Steck 2019 in closed form, P = (X^T X +
- * l2 I)^-1, weights B[i, j] = -P[i, j] / P[j, j]. A score is the sum of B[i, j] over the history's items i, each of
- *     which counts once, at its last place; `decay` is as for neighbors. It needs items^2 floats, in memory and on the
- *     disk, and time for items^3 multiply-adds; at most 32,768 items. Items without an action are not recommended.
+ *   {"model_type": "attend-ease", "l2": 500, "decay": 0.8}: the linear model of Steck 2019 in closed form. X [users,
+ *     items] is 1 if a user has an item, P the inverse of X^T X + l2 I, and the weights are B[i, j] = -P[i, j] / P[j,
+ *     j]. A score is the sum of B[i, j] over the items i of the history. Each counts once, at its last place; `decay`
+ * is as for neighbors, and 1 in the paper. It needs items^2 floats, in memory and on the disk, and time for items^3
+ *     multiply-adds; at most 32,768 items. Items without an action are not recommended.
  *   {"model_type": "attend-popularity"}: the number of training actions.
  * Each user's last 1,000 different items count. The model has no parameter that is trained. options or NULL: defaults;
  * progress counts items. Errors: settings; too many items; l2 too small for single precision; out of memory; cancelled.

@@ -163,8 +163,8 @@ static att_status fit(att_baseline *b, const att_baseline_options *o)
     return e;
 }
 
-/* Takes the vectors of items, which is one unit of progress. */
-static att_status take_vectors(att_baseline *b, const att_baseline_options *o)
+/* Copies the vectors of items, which is one unit of progress. */
+static att_status add_vectors(att_baseline *b, const att_baseline_options *o)
 {
     att_progress p = {.ctx = b->ctx, .call = "att_baseline_new", .report = o->progress, .user = o->user};
     const att_status e = copy_vectors(b, o->vectors);
@@ -187,7 +187,7 @@ att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const 
     if (!b)
         return ATT_ERR_MEMORY;
     *b = (att_baseline){.ctx = h->ctx, .h = h, .kind = kind, .width = o.width, .decay = o.decay > 0 ? o.decay : 1};
-    e = kind == ATT_BASELINE_CONTENT ? take_vectors(b, &o) : fit(b, &o);
+    e = kind == ATT_BASELINE_CONTENT ? add_vectors(b, &o) : fit(b, &o);
     if (e)
         att_baseline_free(b);
     else

@@ -37,7 +37,13 @@ typedef struct att_log_builder {
     att_interactions *log;
     att_action_block *first, *last;
     bool drop_duplicates;
-    att_time_kind times;   /* of a file */
+    const char *const *events; /* [n_events]: the events that are read */
+    int64_t n_events;          /* 0: all */
+    char other_event[48];      /* the first event that is not read */
+    bool by_rating;            /* ratings of min_rating or more are read */
+    double min_rating;
+    int64_t min_count, known_items; /* of the options */
+    att_time_kind times;            /* of a file */
     int64_t guessed;       /* the number of the column, from 1, whose times may be ratings; 0: they are not guessed */
     att_progress progress; /* in bytes of a file, or in actions, and 1 for sorting */
 } att_log_builder;
@@ -50,6 +56,10 @@ att_status att_log_builder_add(att_log_builder *b, const att_where *where, att_b
                                double time);
 /* Sorts the actions into *out. label: the name of the log in errors. */
 att_status att_log_builder_finish(att_log_builder *b, const char *label, att_interactions **out);
+
+/* Leaves out users and items with fewer than min actions, until all that are left have as many (the k-core), and counts
+ * what is left out. The first known_items items keep their numbers. Error: nothing is left. (log_core.c) */
+att_status att_log_keep_core(att_interactions *log, int64_t min, int64_t known_items, const char *label);
 
 /* Returns whether the times, in the order of the file, are probably ratings: few small numbers, *low to *high, that
  * occur often and in no order. */

@@ -32,6 +32,12 @@ att_status att_log_builder_init(att_log_builder *b, att_ctx *ctx, const att_inte
 {
     *b = (att_log_builder){.log = att_calloc(ctx, 1, sizeof *b->log),
                            .drop_duplicates = options->drop_duplicates,
+                           .events = options->events,
+                           .n_events = options->n_events,
+                           .by_rating = options->by_rating,
+                           .min_rating = options->min_rating,
+                           .min_count = options->min_count,
+                           .known_items = options->n_items,
                            .progress = {.ctx = ctx, .report = options->progress, .user = options->progress_user}};
     if (!b->log)
         return ATT_ERR_MEMORY;
@@ -247,15 +253,56 @@ static void find_longest(att_interactions *log)
         log->info.longest = att_max(log->info.longest, log->offsets[u + 1] - log->offsets[u]);
 }
 
+/* Returns the error that the log has no action. */
+static att_status fail_empty(const att_log_builder *b, const char *label)
+{
+    const att_interactions *log = b->log;
+    const att_interactions_info *i = &log->info;
+    if (i->other_events && !i->low_ratings)
+        return att_fail(log->ctx, ATT_ERR_FORMAT, "%s: no action is left: %lld have other events; the first is \"%s\"",
+                        label, (long long)i->other_events, b->other_event);
+    if (i->other_events || i->low_ratings)
+        return att_fail(log->ctx, ATT_ERR_FORMAT,
+                        "%s: no action is left: %lld have other events, %lld a lower rating or none", label,
+                        (long long)i->other_events, (long long)i->low_ratings);
+    return log->info.guests ? att_fail(log->ctx, ATT_ERR_FORMAT, "%s: none of the %lld actions has a user%s%s", label,
+                                       (long long)log->info.guests, log->info.missing_user ? "; one is " : "",
+                                       log->info.missing_user ? log->info.missing_user : "")
+                            : att_fail(log->ctx, ATT_ERR_FORMAT, "%s has no action of a user with an item", label);
+}
+
+/* Counts the repeated actions of a log. `info` must not have counted them yet. */
+static att_status describe_repeats(att_interactions *log, bool close_gaps)
+{
+    int64_t *last = att_alloc(log->ctx, (size_t)log->info.items, sizeof *last);
+    if (!last)
+        return ATT_ERR_MEMORY;
+    count_repeats(log, close_gaps, last);
+    find_longest(log);
+    att_free(log->ctx, last);
+    return ATT_OK;
+}
+
+/* Keeps the core of a finished log, and describes it again. */
+static att_status keep_core(const att_log_builder *b, const char *label)
+{
+    att_interactions *log = b->log;
+    const int64_t duplicates = log->info.duplicates;
+    att_status e = att_log_keep_core(log, b->min_count, b->known_items, label);
+    if (e)
+        return e;
+    log->info.repeats = log->info.ties = log->info.duplicates = 0;
+    e = describe_repeats(log, false);
+    if (b->drop_duplicates)
+        log->info.duplicates = duplicates; /* which are not in the log any more */
+    return e;
+}
+
 static att_status finish(att_log_builder *b, const char *label)
 {
     att_interactions *log = b->log;
     if (log->info.actions == 0)
-        return log->info.guests
-                   ? att_fail(log->ctx, ATT_ERR_FORMAT, "%s: none of the %lld actions has a user%s%s", label,
-                              (long long)log->info.guests, log->info.missing_user ? "; one is " : "",
-                              log->info.missing_user ? log->info.missing_user : "")
-                   : att_fail(log->ctx, ATT_ERR_FORMAT, "%s has no action of a user with an item", label);
+        return fail_empty(b, label);
     att_status e = distribute(b);
     if (e)
         return e;
@@ -267,13 +314,8 @@ static att_status finish(att_log_builder *b, const char *label)
     if (e)
         return e;
     measure_times(log, b->times == ATT_TIME_DATE);
-    int64_t *last = att_alloc(log->ctx, (size_t)log->info.items, sizeof *last);
-    if (!last)
-        return ATT_ERR_MEMORY;
-    count_repeats(log, b->drop_duplicates, last);
-    find_longest(log);
-    att_free(log->ctx, last);
-    return ATT_OK;
+    e = describe_repeats(log, b->drop_duplicates);
+    return e || b->min_count < 2 ? e : keep_core(b, label);
 }
 
 att_status att_log_builder_finish(att_log_builder *b, const char *label, att_interactions **out)

@@ -2,8 +2,16 @@
 
 #include <string.h>
 
-static const char *const what[] = {[ATT_LOG_USER] = "user", [ATT_LOG_ITEM] = "item", [ATT_LOG_TIME] = "time"};
-static const char *const shown[] = {[ATT_LOG_USER] = "user_id", [ATT_LOG_ITEM] = "item_id", [ATT_LOG_TIME] = "time"};
+static const char *const what[] = {[ATT_LOG_USER] = "user",
+                                   [ATT_LOG_ITEM] = "item",
+                                   [ATT_LOG_TIME] = "time",
+                                   [ATT_LOG_EVENT] = "event",
+                                   [ATT_LOG_RATING] = "rating"};
+static const char *const shown[] = {[ATT_LOG_USER] = "user_id",
+                                    [ATT_LOG_ITEM] = "item_id",
+                                    [ATT_LOG_TIME] = "time",
+                                    [ATT_LOG_EVENT] = "event",
+                                    [ATT_LOG_RATING] = "rating"};
 
 /* ---- usual names */
 
@@ -38,6 +46,13 @@ static const char *const usual[ATT_LOG_COLUMNS][LISTS][NAMES] = {
           "utctimestamp", "utctime", "reviewedat", "servertime", "ratingtimestamp", "sorttimestamp", NULL },
         { "paidat", "processedat", "updatedat", "starttime", "startedat", "visittime", "sessiondate",
           "sessionstart", "clicktime", "ratingtime", "lastupdated", "day", NULL }},
+    [ATT_LOG_EVENT] = {
+        { "event", "eventtype", "eventname", "eventtitle", "interactiontype", "actiontype", "behavior", "behaviour",
+          "behaviortype", "behaviourtype", "activitytype", NULL },
+        { "action", "interaction", "activity", "type", NULL }},
+    [ATT_LOG_RATING] = {
+        { "rating", "ratings", "stars", "userrating", "bookrating", "ratingvalue", "overall", NULL },
+        { "score", "value", NULL }},
 };
 /* clang-format on */
 
@@ -143,6 +158,26 @@ static columns find_usual(const att_table *t, bool types, int c)
     return found;
 }
 
+void att_log_columns_given(const att_interactions_options *o, const char *given[ATT_LOG_COLUMNS])
+{
+    given[ATT_LOG_USER] = o->user;
+    given[ATT_LOG_ITEM] = o->item;
+    given[ATT_LOG_TIME] = o->time;
+    given[ATT_LOG_EVENT] = o->n_events > 0 ? o->event : NULL;
+    given[ATT_LOG_RATING] = o->by_rating ? o->rating : NULL;
+}
+
+bool att_log_filters_by(const att_interactions_options *o, int column)
+{
+    return column == ATT_LOG_EVENT ? o->n_events > 0 : column == ATT_LOG_RATING && o->by_rating;
+}
+
+/* Returns whether a log needs no column c. */
+static bool is_optional(const att_interactions_options *o, int c)
+{
+    return c > ATT_LOG_ITEM && !att_log_filters_by(o, c);
+}
+
 static columns find(const att_table *t, bool types, const char *name, int c)
 {
     return name ? find_named(t, types, name) : find_usual(t, types, c);
@@ -188,13 +223,14 @@ att_status att_log_columns_check(const att_where *where, const int64_t column[AT
 att_status att_log_columns_find(const att_table *t, bool types, att_byte_view line, const att_interactions_options *o,
                                 int64_t column[ATT_LOG_COLUMNS])
 {
-    const char *const given[] = {[ATT_LOG_USER] = o->user, [ATT_LOG_ITEM] = o->item, [ATT_LOG_TIME] = o->time};
+    const char *given[ATT_LOG_COLUMNS];
+    att_log_columns_given(o, given);
     for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
-        const bool none = c == ATT_LOG_TIME && o->time && !*o->time;
+        const bool none = c == ATT_LOG_TIME ? o->time && !*o->time : is_optional(o, c);
         const columns found = none ? (columns){-1, -1} : find(t, types, given[c], c);
         if (found.second >= 0)
             return refuse_two(t, types, found, c);
-        if (found.first < 0 && !none && (c != ATT_LOG_TIME || given[c]))
+        if (found.first < 0 && !none && (!is_optional(o, c) || given[c]))
             return refuse_none(t, line, given[c], c);
         column[c] = found.first;
     }
@@ -211,8 +247,9 @@ bool att_log_columns_exist(const att_table *t, const att_interactions_options *o
 
 bool att_log_columns_are_numbers(const att_interactions_options *o)
 {
-    const char *const given[] = {o->user, o->item, o->time};
+    const char *given[ATT_LOG_COLUMNS];
     int n = 0;
+    att_log_columns_given(o, given);
     for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
         const bool any = given[c] && *given[c];
         if (any && att_log_column_number(given[c]) < 0)

@@ -14,7 +14,11 @@ static const char *const format_names[] = {[ATT_INTERACTIONS_LINES] = "lines",
                                            [ATT_INTERACTIONS_INTER] = "RecBole .inter",
                                            [ATT_INTERACTIONS_CSV] = "CSV",
                                            [ATT_INTERACTIONS_HISTORIES] = "histories"};
-static const char *const what[] = {[ATT_LOG_USER] = "user", [ATT_LOG_ITEM] = "item", [ATT_LOG_TIME] = "time"};
+static const char *const what[] = {[ATT_LOG_USER] = "user",
+                                   [ATT_LOG_ITEM] = "item",
+                                   [ATT_LOG_TIME] = "time",
+                                   [ATT_LOG_EVENT] = "event",
+                                   [ATT_LOG_RATING] = "rating"};
 
 const char *att_log_format_name(att_interactions_format kind) { return format_names[kind]; }
 
@@ -131,7 +135,8 @@ const char *att_log_format_unused_times(const att_log_format *f, const att_table
 /* Sets columns that are named by their numbers, such as "3". */
 static att_status number_columns(att_log_format *f, const att_where *where, const att_interactions_options *o)
 {
-    const char *const given[] = {[ATT_LOG_USER] = o->user, [ATT_LOG_ITEM] = o->item, [ATT_LOG_TIME] = o->time};
+    const char *given[ATT_LOG_COLUMNS];
+    att_log_columns_given(o, given);
     for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
         const int64_t number = att_log_column_number(given[c]);
         if (!given[c] || (c == ATT_LOG_TIME && !*given[c]))
@@ -146,6 +151,11 @@ static att_status number_columns(att_log_format *f, const att_where *where, cons
                                what[c], (long long)f->fields);
         f->column[c] = number;
     }
+    for (int c = ATT_LOG_EVENT; c <= ATT_LOG_RATING; c++)
+        if (att_log_filters_by(o, c) && f->column[c] < 0)
+            return att_fail_at(where, ATT_ERR_FORMAT, "the format is %s, without a column of %ss%s",
+                               format_names[f->kind], what[c],
+                               f->kind == ATT_INTERACTIONS_HISTORIES ? "" : " that has a name: state its number");
     return f->kind == ATT_INTERACTIONS_HISTORIES ? ATT_OK : att_log_columns_check(where, f->column);
 }
 
@@ -156,6 +166,15 @@ static int64_t guess_time(const att_log_format *f, const att_table *t)
     const bool before = f->fields == MAX_FIELDS && f->time_fields == 1 && att_time_is_likely(t->field[f->fields - 2]) &&
                         !att_time_is_likely(t->field[f->fields - 1]);
     return f->fields < 3 ? -1 : f->fields - (before ? 2 : 1);
+}
+
+/* Returns the field of "user item rating" or "user item rating time" that is the rating; -1: there is none. */
+static int64_t find_rating(const att_log_format *f, const att_table *t, const att_interactions_options *o)
+{
+    const bool three = f->fields == MAX_FIELDS - 1, four = f->fields == MAX_FIELDS && f->column[ATT_LOG_TIME] >= 0;
+    if (!o->by_rating || !(four || (three && !att_time_is_likely(t->field[MAX_FIELDS - 2]))))
+        return -1;
+    return four && f->column[ATT_LOG_TIME] == MAX_FIELDS - 2 ? MAX_FIELDS - 1 : MAX_FIELDS - 2;
 }
 
 /* Refuses dates where ids are expected. */
@@ -186,6 +205,10 @@ static att_status set_columns(att_log_format *f, const att_table *t, const att_w
     f->column[ATT_LOG_USER] = 0;
     f->column[ATT_LOG_ITEM] = 1;
     f->column[ATT_LOG_TIME] = f->kind == ATT_INTERACTIONS_HISTORIES || o->time || named ? -1 : guess_time(f, t);
+    f->column[ATT_LOG_EVENT] = -1;
+    f->column[ATT_LOG_RATING] = named || f->kind == ATT_INTERACTIONS_HISTORIES ? -1 : find_rating(f, t, o);
+    if (f->column[ATT_LOG_TIME] == f->column[ATT_LOG_RATING])
+        f->column[ATT_LOG_TIME] = -1;
     f->guessed_time = f->column[ATT_LOG_TIME] >= 0;
     const att_status e = f->kind == ATT_INTERACTIONS_HISTORIES || named ? ATT_OK : check_ids(t, where);
     return e ? e : number_columns(f, where, o);

@@ -3,6 +3,7 @@
 #include "recommend/log_format.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { BETWEEN = 1 << 14 }; /* records, or actions, between two reports of progress */
@@ -40,6 +41,37 @@ static bool is_guest(att_interactions_info *i, att_byte_view user)
     return found != NULL;
 }
 
+/* Returns whether the event is one of those that are read. */
+static bool is_read(const att_log_builder *b, att_byte_view event)
+{
+    bool is = b->n_events == 0;
+    for (int64_t i = 0; !is && i < b->n_events; i++)
+        is = strlen(b->events[i]) == event.bytes && !memcmp(b->events[i], event.data, event.bytes);
+    return is;
+}
+
+/* Applies the filters to an action. *keeps: whether it is read. */
+static att_status filter(att_log_builder *b, const att_where *where, const att_byte_view field[ATT_LOG_COLUMNS],
+                         bool *keeps)
+{
+    enum { SHOWN = 40 };
+    const att_byte_view rating = field[ATT_LOG_RATING], event = field[ATT_LOG_EVENT];
+    double number;
+    *keeps = is_read(b, event);
+    if (!*keeps && b->log->info.other_events++ == 0)
+        snprintf(b->other_event, sizeof b->other_event, "%.*s", (int)(event.bytes < SHOWN ? event.bytes : SHOWN),
+                 event.data);
+    if (!*keeps || !b->by_rating)
+        return ATT_OK;
+    const bool empty = att_is_blank(rating);
+    if (!empty && !att_log_number(rating, &number))
+        return att_fail_at(where, ATT_ERR_FORMAT, "rating is \"%.*s\", not a number",
+                           (int)(rating.bytes < SHOWN ? rating.bytes : SHOWN), rating.data);
+    *keeps = !empty && number >= b->min_rating;
+    b->log->info.low_ratings += !*keeps;
+    return ATT_OK;
+}
+
 static att_status add_action(att_log_builder *b, const att_log_format *f, const att_table *t)
 {
     const att_where where = att_table_where(t);
@@ -50,6 +82,10 @@ static att_status add_action(att_log_builder *b, const att_log_format *f, const 
         b->log->info.guests++;
         return ATT_OK;
     }
+    bool keeps = true;
+    e = e ? e : filter(b, &where, field, &keeps);
+    if (!e && !keeps)
+        return ATT_OK;
     if (!e && att_is_blank(field[ATT_LOG_ITEM]))
         e = att_fail_at(&where, ATT_ERR_FORMAT, "item is empty");
     if (!e && b->log->info.timed)
@@ -127,6 +163,15 @@ static att_status read_options(att_ctx *ctx, const att_interactions_options *opt
     const att_status e = att_options_read(o, sizeof *o, options, "att_interactions_options");
     if (!e && (unsigned)o->format > ATT_INTERACTIONS_HISTORIES)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_interactions_format", (int)o->format);
+    if (!e && (o->n_events < 0 || (o->n_events > 0 && !o->events)))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "n_events is %lld, but events is %s", (long long)o->n_events,
+                        o->events ? "given" : "NULL");
+    for (int64_t i = 0; !e && i < o->n_events; i++)
+        if (!o->events[i])
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "events[%lld] is NULL", (long long)i);
+    if (!e && (o->min_count < 0 || (o->by_rating && isnan(o->min_rating))))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "min_count is %lld and min_rating %g, expected 0 or more, and a number",
+                        (long long)o->min_count, o->min_rating);
     return e ? e : att_table_check_skip(ctx, o->skip_bad_lines);
 }
 
@@ -194,8 +239,8 @@ att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *user
     att_status e = read_options(ctx, options, &o);
     if (e)
         return e;
-    if (o.format || o.user || o.item || o.time)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "format and names of columns are for files, not for arrays");
+    if (o.format || o.user || o.item || o.time || o.n_events || o.by_rating)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "format, columns, events and ratings are for files, not for arrays");
     e = att_log_builder_init(&b, ctx, &o);
     b.progress.call = __func__;
     e = e ? e : add_actions(&b, &(actions){n, users, items, times});

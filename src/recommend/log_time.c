@@ -158,6 +158,15 @@ att_status att_time_read(const att_where *where, att_byte_view field, att_time_k
     return e;
 }
 
+bool att_log_number(att_byte_view field, double *out)
+{
+    number x;
+    bool negative;
+    const bool is = read_signed(trim(field), &x, &negative);
+    *out = is ? (negative ? -value_of(&x) : value_of(&x)) : 0;
+    return is;
+}
+
 att_status att_interactions_time(const char *text, double per_second, double *time, bool *is_date)
 {
     if (att_require(__func__, ATT_NAMED({"text", text}, {"time", time})))

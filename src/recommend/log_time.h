@@ -17,6 +17,8 @@ typedef enum att_time_kind {
  * of the kind of the earlier times; there is no such day or time of day; the number is not finite; it is an integer
  * that a double cannot hold and not a time in nanoseconds. These are rounded to 2^-8 of a microsecond. */
 att_status att_time_read(const att_where *where, att_byte_view field, att_time_kind *kind, double *out);
+/* Reads a number, such as "-5", "2.5e3" or " 7 ", -> *out. Returns false if it is anything else. */
+bool att_log_number(att_byte_view field, double *out);
 /* Returns whether it is a date, or a number of the size of seconds, milli-, micro- or nanoseconds since 1970 for a time
  * after 2001. */
 bool att_time_is_likely(att_byte_view field);
