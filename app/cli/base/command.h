@@ -43,7 +43,7 @@ typedef struct cli_option {
     const char *help; /* one sentence without a full stop */
 } cli_option;
 
-enum { CLI_MAX_OPTIONS = 64 }; /* of a command */
+enum { CLI_MAX_OPTIONS = 96 }; /* of a command */
 
 typedef struct cli_command {
     const char *name;

@@ -62,7 +62,7 @@ static const cli_option options[] = {
 
 /* ---- How the training read its log and split it --------------------------------- */
 
-static bool typed[64]; /* options of the table */
+static bool typed[sizeof options / sizeof *options - 1]; /* options of the table */
 
 static int complete(bool *given)
 {

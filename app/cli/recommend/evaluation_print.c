@@ -259,6 +259,17 @@ static void print_json(const evaluation *e)
     json_training(&j, e);
     if (e->log.info.guests)
         cli_json_integer(&j, "guests", e->log.info.guests);
+    const struct {
+        const char *key;
+        int64_t n;
+    } left_out[] = {{"other_events", e->log.info.other_events},
+                    {"low_ratings", e->log.info.low_ratings},
+                    {"rare_users", e->log.info.rare_users},
+                    {"rare_items", e->log.info.rare_items},
+                    {"rare_actions", e->log.info.rare_actions}};
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (left_out[i].n > 0)
+            cli_json_integer(&j, left_out[i].key, left_out[i].n);
     cli_skipped_json(&j, e->log.info.skipped, e->log.info.bad);
     cli_json_integer(&j, "items", e->log.info.items);
     cli_json_string(&j, "candidates", names[e->protocol->candidates]);

@@ -13,13 +13,17 @@ static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_
 {
     const char *message = att_error(ctx);
     const bool format = s == ATT_ERR_FORMAT;
+    if (format && (strstr(message, ", of the event;") || strstr(message, "a column of events")))
+        return cli_fail("%s: --event-column", message);
+    if (format && (strstr(message, ", of the rating;") || strstr(message, "a column of ratings")))
+        return cli_fail("%s: --rating-column", message);
     if (format && strstr(message, "the header has no column"))
         return cli_fail("%s: --user-column, --item-column, --time-column. Of a file without a header, with user, item "
                         "and time in this order: --format lines; with others: the numbers of the columns",
                         message);
     if (format && strstr(message, "are named by their numbers"))
         return cli_fail("%s: --user-column, --item-column, --time-column", message);
-    static const char *const columns[] = {"user", "item", "time"};
+    static const char *const columns[] = {"user", "item", "time", "event", "rating"};
     for (size_t i = 0; format && i < sizeof columns / sizeof *columns; i++) {
         char two[64];
         snprintf(two, sizeof two, "either may be that of the %s: name one", columns[i]);
@@ -51,18 +55,47 @@ static int check_path(const char *path)
     return code;
 }
 
+/* The events of --event, for one call. */
+enum { MAX_EVENTS = 64 };
+typedef struct events {
+    char *text;
+    const char *name[MAX_EVENTS];
+    int64_t n;
+} events;
+
+static int read_events(const char *text, events *e)
+{
+    *e = (events){.text = text ? strdup(text) : NULL};
+    if (text && !e->text)
+        return cli_fail_memory();
+    char *rest = e->text;
+    for (char *one; rest && (one = strsep(&rest, ","));) {
+        if (!*one || e->n == MAX_EVENTS)
+            return *one ? cli_misuse("--event has more than %d names", MAX_EVENTS)
+                        : cli_misuse("--event \"%s\" has an empty name", text);
+        e->name[e->n++] = one;
+    }
+    return CLI_DONE;
+}
+
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items)
 {
     *l = (cli_interactions){.info = {.size = sizeof l->info}, .held = {.size = sizeof l->held}};
+    events e;
+    int code = read_events(o->event, &e);
     cli_share p = cli_share_of_call("% read", 100);
     const att_interactions_options *read = ATT_OPTIONS(
         att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user, .item = o->item,
         .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items, .n_items = n_items,
-        .skip_bad_lines = o->skip_bad_lines, .progress = cli_share_report, .progress_user = &p);
-    int code = check_path(o->path);
+        .skip_bad_lines = o->skip_bad_lines, .events = e.name, .n_events = e.n, .event = o->event_column,
+        .by_rating = !isnan(o->min_rating), .min_rating = isnan(o->min_rating) ? 0 : o->min_rating,
+        .rating = o->rating_column, .min_count = o->min_count, .progress = cli_share_report, .progress_user = &p);
+    if (!code)
+        code = check_path(o->path);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
     cli_share_end(&p);
+    free(e.text);
     if (s)
         code = fail_open(ctx, o, s);
     if (!code)
@@ -114,8 +147,20 @@ static int check_times(const cli_interactions_options *o)
     return check_points(o, valid_from, test_from);
 }
 
+int cli_interactions_check_filters(const cli_interactions_options *o)
+{
+    if (o->event_column && !o->event)
+        return cli_misuse("--event-column %s needs --event NAME", o->event_column);
+    if (o->rating_column && isnan(o->min_rating))
+        return cli_misuse("--rating-column %s needs --min-rating X", o->rating_column);
+    return CLI_DONE;
+}
+
 int cli_interactions_check(const cli_interactions_options *o)
 {
+    const int code = cli_interactions_check_filters(o);
+    if (code)
+        return code;
     if (o->split != ATT_HOLDOUT_TIME)
         return check_other_split(o);
     if ((o->valid_from || o->test_from) && (o->valid_share > 0 || o->test_share > 0))
@@ -252,6 +297,19 @@ static void report_times(const cli_interactions *l)
             cli_time_unit(per_second));
 }
 
+/* Reports what filters left out. */
+static void report_filters(const att_interactions_info *i)
+{
+    if (i->other_events > 0)
+        fprintf(stderr, "; %lld of other events left out", (long long)i->other_events);
+    if (i->low_ratings > 0)
+        fprintf(stderr, "; %lld with a lower rating or none left out", (long long)i->low_ratings);
+    if (i->rare_actions > 0)
+        fprintf(stderr, "; %lld user%s and %lld item%s with too few actions left out, %lld actions",
+                (long long)i->rare_users, i->rare_users == 1 ? "" : "s", (long long)i->rare_items,
+                i->rare_items == 1 ? "" : "s", (long long)i->rare_actions);
+}
+
 void cli_interactions_report(const cli_interactions *l)
 {
     const att_interactions_info *i = &l->info;
@@ -271,6 +329,7 @@ void cli_interactions_report(const cli_interactions *l)
         fprintf(stderr, "; %lld duplicate%s", (long long)i->duplicates, i->duplicates == 1 ? "" : "s");
     if (i->guests > 0)
         fprintf(stderr, "; %lld without a user left out", (long long)i->guests);
+    report_filters(i);
     fputc('\n', stderr);
     note_rest(l);
 }

@@ -14,6 +14,10 @@ typedef struct cli_interactions_options {
     const char *user, *item, *time;
     bool drop_duplicates;
     int64_t skip_bad_lines;
+    const char *event, *event_column; /* "purchase,cart" */
+    double min_rating;                /* NAN: not given */
+    const char *rating_column;
+    int64_t min_count;                  /* 0: not given */
     int split;                          /* att_holdout_kind; -1: not given */
     int64_t min_actions;                /* 0: not given */
     double valid_share, test_share;     /* 0: not given */
@@ -36,9 +40,21 @@ typedef struct cli_interactions_options {
              "\"\": no times"},                                                                                      \
     {"drop-duplicates", 0, NULL, .flag = &(o).drop_duplicates,                                                       \
      .help = "drop an action with the user, the item and the time of another one, after the first such one"},        \
-    CLI_SKIP_OPTION(&(o).skip_bad_lines, "--data")
-/* The rows that state what is held out. */
+    CLI_SKIP_OPTION(&(o).skip_bad_lines, "--data"),                                                                  \
+    {"event", 0, "NAME[,NAME...]", .text = &(o).event,                                                               \
+     .help = "read only actions with one of these events, such as purchase"},                                        \
+    {"event-column", 0, "NAME", .text = &(o).event_column,                                                           \
+     .help = "column of events; default: a usual name, as event, event_type, action or behavior"},                   \
+    {"min-rating", 0, "X", .number = &(o).min_rating, .min = -1e9, .max = 1e9, .quiet = true,                        \
+     .help = "read only actions with a rating of X or more; those without a rating are left out, too"},              \
+    {"rating-column", 0, "NAME", .text = &(o).rating_column,                                                         \
+     .help = "column of ratings; default: a usual name, as rating, stars or overall, of lines without a heading the " \
+             "third"}
+/* The rows that state which users and items count, and what is held out. */
 #define CLI_HOLDOUT_OPTIONS(o)                                                                                       \
+    {"min-count", 0, "N", .integer = &(o).min_count, .min = 1, .max = 1 << 30, .quiet = true,                        \
+     .help = "leave out users and items with fewer actions, repeated until all that are left have N with one "       \
+             "another (the k-core, as in RecBole)"},                                                                 \
     {"split", 0, "leave-one-out|time|none", .choice = &(o).split,                                                    \
      .help = "hold out each user's last action for the test and the one before for validation; or what is after "    \
              "points in time; or nothing; default: leave-one-out"},                                                  \
@@ -53,7 +69,7 @@ typedef struct cli_interactions_options {
              "1998-04-01T03:05:10Z, or a number in the unit of the log"},                                            \
     {"test-from", 0, "TIME", .text = &(o).test_from, .help = "--split time: the point of the test"}
 /* clang-format on */
-#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1
+#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1, .min_rating = NAN
 
 typedef struct cli_interactions {
     att_interactions *log;
@@ -70,6 +86,8 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
                           const char *const *items, int64_t n_items);
 /* Sets options of the split that were not given to their defaults. */
 void cli_interactions_complete(cli_interactions_options *o);
+/* Checks that the columns of filters go with filters. */
+int cli_interactions_check_filters(const cli_interactions_options *o);
 /* Checks complete options. Errors: an option belongs to another split, or options do not go together. */
 int cli_interactions_check(const cli_interactions_options *o);
 /* Splits it by options that are checked. */

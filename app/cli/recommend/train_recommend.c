@@ -184,7 +184,7 @@ static int read_log(recommend_training *t)
         code = cli_item_texts_check(&t->texts, texts_path, t->log.log);
     for (int64_t u = 0; !code && u < t->log.info.users; u++)
         t->histories += att_holdout_train(t->log.holdout, u).count > 1;
-    if (!code && t->histories == 0)
+    if (!code && t->histories == 0 && network.arch != POPULARITY)
         code = cli_fail("%s: no user has two or more actions for training, of %lld users with %lld actions", data.path,
                         (long long)t->log.info.users, (long long)t->log.info.actions);
     return code;
@@ -429,6 +429,11 @@ static int check_counting(const cli_training *t)
                                        "time-column",
                                        "drop-duplicates",
                                        "skip-bad-lines",
+                                       "event",
+                                       "event-column",
+                                       "min-rating",
+                                       "rating-column",
+                                       "min-count",
                                        "split",
                                        "min-actions",
                                        "valid-share",

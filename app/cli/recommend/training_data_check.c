@@ -139,29 +139,46 @@ static bool same_end(const char *a, const char *b)
     return !strcasecmp(end[0], end[1]);
 }
 
+/* Returns whether an option, which was typed, has another value than `was`, or NULL. Numbers of lines that are left out
+ * may differ. */
+static bool differs(const cli_option *o, const char *was)
+{
+    char is[CLI_NUMBER_BYTES];
+    if (o->text)
+        return !was || strcmp(*o->text, was) != 0;
+    if (!o->number && (!o->integer || !strcmp(o->name, "skip-bad-lines")))
+        return false;
+    cli_write_number(o->number ? *o->number : (double)*o->integer, is);
+    return !was || strcmp(is, was) != 0;
+}
+
 int cli_check_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
                       const bool *typed)
 {
-    static const char *const names[] = {"format",      "user-column",     "item-column",
-                                        "time-column", "drop-duplicates", "skip-bad-lines"};
+    static const char *const names[] = {"format",          "user-column",    "item-column", "time-column",
+                                        "drop-duplicates", "skip-bad-lines", "event",       "event-column",
+                                        "min-rating",      "rating-column",  "min-count"};
     const char *log = text_of(all, "data");
     bool same = log && same_end(log, path);
     int code = CLI_DONE;
     for (size_t k = 0; !code && log && k < sizeof names / sizeof *names; k++) {
         int i = 0;
-        while (strcmp(options[i].name, names[k]) != 0)
+        while (options[i].name && strcmp(options[i].name, names[k]) != 0)
             i++;
         const cli_option *o = options + i;
         const char *was = text_of(all, names[k]);
+        const bool of_file = !strcmp(names[k], "format") || cli_ends_with(names[k], "-column");
+        if (!o->name) /* recommend has no --min-count */
+            continue;
         same = same && !(o->choice && typed[i]); /* another format has its own columns */
-        if (!typed[i] && was && !same && !o->flag && !o->integer)
+        if (!typed[i] && was && !same && of_file)
             cli_note("%s was trained with --%s %s, but on a file with another ending than %s, which is read without",
                      name, names[k], was, path);
         else if (!typed[i])
             code = was ? cli_option_set(o, names[k], was) : CLI_DONE;
         else if (o->flag && !was)
             cli_note("%s was trained without --%s", name, names[k]);
-        else if (o->text && (!was || strcmp(*o->text, was) != 0))
+        else if (differs(o, was))
             cli_note("%s was trained with%s --%s%s%s", name, was ? "" : "out", names[k], was ? " " : "",
                      was ? was : "");
     }

@@ -159,6 +159,40 @@ static void options_of_trainings_are_refused(void **state)
     assert_refused("$A train recommend -d log.tsv -o none -m ease", 1, "attend-ease");
 }
 
+/* Filters are those of the training, without typing them again; the k-core is not applied to whoever asks for a list.
+ */
+static void filters_are_kept_with_the_model(void **state)
+{
+    (void)state;
+    folder_write(&tool_model, "events.csv",
+                 "user,item,event,rating\nu,a,buy,5\nu,b,buy,4\nu,c,view,5\nu,d,buy,1\nu,e,buy,4\nu,f,sell,4\nv,a,buy,"
+                 "5\nv,b,buy,5\n"
+                 "v,c,view,1\nv,e,buy,5\nv,f,buy,5\nw,a,buy,5\n");
+    assert_int_equal(tool("$A train recommend -d events.csv --arch neighbors --event buy,sell --min-rating 4 "
+                          "--min-count 2 -o filtered"),
+                     0);
+    assert_has(tool_err, "8 actions of 2 users with 4 items (CSV)");
+    assert_has(tool_err,
+               "; 2 of other events left out; 1 with a lower rating or none left out; 1 user and 0 items with "
+               "too few actions left out, 1 actions\n");
+    assert_int_equal(tool("$A evaluate recommend -m filtered -d events.csv --json"), 0);
+    json_t *v = line_json(0);
+    assert_true(number(v, "other_events") == 2 && number(v, "low_ratings") == 1 && number(v, "rare_users") == 1);
+    assert_true(number(v, "items") == 4 && number(v, "cases") == 2);
+    json_decref(v);
+    assert_true(!strstr(tool_err, "attend: "));
+    assert_int_equal(tool("$A recommend -m filtered -d events.csv --user w -k 1 --exclude-seen"), 0);
+    assert_has(tool_out, "  b\n"); /* w has one action, u and v bought b and e after a */
+    assert_true(!strstr(tool_err, "not know"));
+    assert_int_equal(tool("$A evaluate recommend -m filtered -d events.csv --min-rating 1 --min-count 1"), 0);
+    assert_has(tool_err, "filtered was trained with --min-rating 4\n");
+    assert_has(tool_err, "filtered was trained with --min-count 2\n");
+    assert_refused("$A evaluate recommend -d log.tsv --event-column x", 2, "--event-column x needs --event NAME");
+    assert_refused("$A evaluate recommend -d log.tsv --rating-column x", 2, "--rating-column x needs --min-rating X");
+    assert_refused("$A evaluate recommend -d log.tsv --event a,,b", 2, "--event \"a,,b\" has an empty name");
+    assert_refused("$A evaluate recommend -d events.csv --event buy --event-column kind", 1, ": --event-column\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +202,7 @@ int main(void)
         cmocka_unit_test(lists_are_made_as_by_any_model),
         cmocka_unit_test(a_grown_log_is_counted_again),
         cmocka_unit_test(options_of_trainings_are_refused),
+        cmocka_unit_test(filters_are_kept_with_the_model),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
