@@ -484,8 +484,6 @@ static int open_log(work *w)
     if (!code)
         code = cli_check_reading(json_object_get(training, "options"), w->m.base.name, data.path, options, typed);
     if (!code)
-        code = cli_interactions_check_filters(&data);
-    if (!code)
         code = cli_interactions_open(w->m.base.ctx, &w->log, &data, w->m.items, w->m.info.items);
     if (!code)
         cli_interactions_note(&w->log, data.path);

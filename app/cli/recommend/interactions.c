@@ -78,6 +78,16 @@ static int read_events(const char *text, events *e)
     return CLI_DONE;
 }
 
+/* Checks that the columns of filters go with filters. */
+static int check_filters(const cli_interactions_options *o)
+{
+    if (o->event_column && !o->event)
+        return cli_misuse("--event-column %s needs --event NAME", o->event_column);
+    if (o->rating_column && isnan(o->min_rating))
+        return cli_misuse("--rating-column %s needs --min-rating X", o->rating_column);
+    return CLI_DONE;
+}
+
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items)
 {
@@ -91,6 +101,8 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
         .skip_bad_lines = o->skip_bad_lines, .events = e.name, .n_events = e.n, .event = o->event_column,
         .by_rating = !isnan(o->min_rating), .min_rating = isnan(o->min_rating) ? 0 : o->min_rating,
         .rating = o->rating_column, .min_count = o->min_count, .progress = cli_share_report, .progress_user = &p);
+    if (!code)
+        code = check_filters(o);
     if (!code)
         code = check_path(o->path);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
@@ -147,20 +159,8 @@ static int check_times(const cli_interactions_options *o)
     return check_points(o, valid_from, test_from);
 }
 
-int cli_interactions_check_filters(const cli_interactions_options *o)
-{
-    if (o->event_column && !o->event)
-        return cli_misuse("--event-column %s needs --event NAME", o->event_column);
-    if (o->rating_column && isnan(o->min_rating))
-        return cli_misuse("--rating-column %s needs --min-rating X", o->rating_column);
-    return CLI_DONE;
-}
-
 int cli_interactions_check(const cli_interactions_options *o)
 {
-    const int code = cli_interactions_check_filters(o);
-    if (code)
-        return code;
     if (o->split != ATT_HOLDOUT_TIME)
         return check_other_split(o);
     if ((o->valid_from || o->test_from) && (o->valid_share > 0 || o->test_share > 0))

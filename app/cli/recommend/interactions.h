@@ -86,8 +86,6 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
                           const char *const *items, int64_t n_items);
 /* Sets options of the split that were not given to their defaults. */
 void cli_interactions_complete(cli_interactions_options *o);
-/* Checks that the columns of filters go with filters. */
-int cli_interactions_check_filters(const cli_interactions_options *o);
 /* Checks complete options. Errors: an option belongs to another split, or options do not go together. */
 int cli_interactions_check(const cli_interactions_options *o);
 /* Splits it by options that are checked. */

@@ -14,6 +14,8 @@ int cli_item_vectors_open(cli_item_vectors *v, const cli_recommender *m, const c
                                      .similarity = ATT_SIMILARITY_DOT,
                                      .key = key,
                                      .table = table}};
+    if (m->info.hidden == 0)
+        return cli_fail("%s: %s has no vectors of items: it counts the actions of a log", m->base.name, m->info.type);
     if (format == CLI_VECTORS_SQLITE)
         return cli_misuse("--vector-format sqlite-vec does not compare by dot products, which the scores are");
     v->row = calloc((size_t)m->info.hidden, sizeof *v->row);
