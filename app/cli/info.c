@@ -1,7 +1,6 @@
 /* attend info: the version, the machine and the models that are there; or one of them. */
 #include "cli/base/command.h"
 #include "cli/base/json.h"
-#include "cli/base/output.h"
 #include "cli/caption/captioner.h"
 #include "cli/classifier/text_classifier.h"
 #include "cli/language/language.h"
@@ -423,29 +422,6 @@ static void show_text_classifier(const cli_model *base)
     print_labels(m->model, m->info.labels, label_name);
 }
 
-/* Shows the settings that a recommender has that counts. */
-static void show_counting(const att_recommender_info *i)
-{
-    const struct {
-        const char *key, *title;
-        double number;
-    } all[] = {{"items", "items", (double)i->items},
-               {"neighbors", "neighbors", (double)i->neighbors},
-               {"decay", "decay", i->decay},
-               {"l2", "regularization", i->l2}};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        char text[CLI_NUMBER_BYTES];
-        if (!(all[k].number > 0))
-            continue;
-        begin(all[k].key, all[k].title);
-        cli_write_number(all[k].number, text);
-        if (json)
-            cli_json_number(&out, all[k].key, all[k].number, 8);
-        else
-            fputs(text, stdout);
-    }
-}
-
 static void show_recommender(const cli_model *base)
 {
     static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"};
@@ -458,10 +434,7 @@ static void show_recommender(const cli_model *base)
                           {"intermediate", "feed-forward size", m->info.intermediate, NULL},
                           {"max_positions", "maximum of items", m->info.max_positions, NULL},
                           {"content_width", "width of content", m->info.content_width, NULL}};
-    if (m->info.hidden > 0)
-        print_facts(facts, sizeof facts / sizeof *facts);
-    else
-        show_counting(&m->info);
+    print_facts(facts, m->info.hidden > 0 ? sizeof facts / sizeof *facts : 1); /* or the model counts */
 }
 
 static void show_captioner(const cli_model *base)
