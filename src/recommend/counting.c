@@ -76,5 +76,5 @@ static void score_by_count(const att_recommender *m, const int32_t *items, int64
 }
 
 static const char *const no_settings[] = {"model_type", "num_items", NULL};
-static const att_counting_kind popularity = {.name = "popularity", .settings = no_settings, .score = score_by_count};
+static const att_counting_kind popularity = {.settings = no_settings, .score = score_by_count};
 const att_recommender_architecture att_popularity = {.counting = &popularity};

@@ -8,7 +8,6 @@
 
 /* The functions of a kind. NULL: there is nothing to do. */
 struct att_counting_kind {
-    const char *name;            /* for people: "EASE" */
     const char *const *settings; /* [up to NULL] the keys of config.json */
     int64_t neighbors;           /* defaults of settings; 0: it has no such setting */
     double decay, l2;

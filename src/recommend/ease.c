@@ -287,10 +287,10 @@ static void build(att_recommender *m)
 }
 
 static const char *const settings[] = {"model_type", "num_items", "l2", "decay", NULL};
-static const att_counting_kind kind = {.name = "EASE",
-                                       .settings = settings,
-                                       .decay =
-                                           0.8, /* as that of neighbors: 0.5 to 0.85 are as good on one of the two */
+/* The decay is between the best on validation of ml-100k, 0.9, and of Amazon Beauty, 0.6; l2 is the best of 50, 100,
+ * 200, 500, 1000 on ml-100k. */
+static const att_counting_kind kind = {.settings = settings,
+                                       .decay = 0.8,
                                        .l2 = 500,
                                        .max_items = 32768, /* 4 GiB of weights */
                                        .count = count,

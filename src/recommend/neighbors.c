@@ -231,8 +231,7 @@ static att_status read_lists(att_recommender *m)
 
 static const char *const settings[] = {"model_type", "num_items", "neighbors", "decay", NULL};
 /* The decay is the best of 0.3, 0.45, 0.6, 0.75 on validation of ml-100k and of Amazon Beauty. */
-static const att_counting_kind kind = {.name = "item neighbors",
-                                       .settings = settings,
+static const att_counting_kind kind = {.settings = settings,
                                        .neighbors = 100,
                                        .decay = 0.6,
                                        .read = read_lists,
