@@ -95,7 +95,8 @@ static const cli_option options[] = {
      .help = "erase a square of this side from each image; 0: off"},
     {"balance", 0, NULL, .flag = &balance,
      .help = "for classes of unequal sizes: show images of each class equally often, those of small classes several "
-             "times an epoch, and keep the model with the best balanced accuracy, the mean recall of all classes"},
+             "times an epoch, and keep the model with the best balanced accuracy, the mean recall of all classes; with "
+             "--head linear, give the images or texts of each class equal weight"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     CLI_TRAINING_EPOCHS(classify.common.options, "images", ""),
@@ -444,9 +445,9 @@ static bool is_in(const char *const *names, const char *name)
 /* Refuses options that are not for --head, or only for it; sets its defaults. */
 static int complete_head(const bool *given)
 {
-    static const char *const shared[] = {"data",  "valid",  "valid-share", "output", "model",
-                                         "dtype", "labels", "skip-broken", "seed",   "threads",
-                                         "json",  "group",  "background",  NULL},
+    static const char *const shared[] = {"data",  "valid",  "valid-share", "output",  "model",
+                                         "dtype", "labels", "skip-broken", "seed",    "threads",
+                                         "json",  "group",  "background",  "balance", NULL},
                              *const own[] = {"head", "c", "neighbors", "format", "skip-bad-lines", NULL};
     for (int i = 0; options[i].name; i++) {
         const char *name = options[i].name;
@@ -461,8 +462,8 @@ static int complete_head(const bool *given)
         return CLI_DONE;
     if (head == ATT_PROBE_KIND_LINEAR && neighbors)
         return cli_misuse("--neighbors is for --head knn");
-    if (head == ATT_PROBE_KIND_NEIGHBORS && strength > 0)
-        return cli_misuse("--c is for --head linear");
+    if (head == ATT_PROBE_KIND_NEIGHBORS && (strength > 0 || balance))
+        return cli_misuse("--%s is for --head linear", balance ? "balance" : "c");
     if (head == ATT_PROBE_KIND_LINEAR && strength == 0 && !valid_path && valid_share == 0)
         return cli_misuse("--valid-share 0 needs --c: without validation nothing chooses it");
     return CLI_DONE;
@@ -495,14 +496,17 @@ static int run_head(void)
     t->common.images.ctx = t->common.ctx;
     cli_end_later(); /* a signal cancels, and leaves no folder */
     snprintf(command, sizeof command, "attend classify -m %s %s", cli_quoted(o->folder).text, texts ? "FILE" : "IMAGE");
-    const cli_probe p = {
-        .ctx = t->common.ctx,
-        .options = {.size = sizeof p.options, .kind = (att_probe_kind)head, .c = strength, .neighbors = neighbors},
-        .model = model_name,
-        .folder = o->folder,
-        .command = command,
-        .f16 = o->dtype,
-        .json = o->json};
+    const cli_probe p = {.ctx = t->common.ctx,
+                         .options = {.size = sizeof p.options,
+                                     .kind = (att_probe_kind)head,
+                                     .c = strength,
+                                     .balanced = balance,
+                                     .neighbors = neighbors},
+                         .model = model_name,
+                         .folder = o->folder,
+                         .command = command,
+                         .f16 = o->dtype,
+                         .json = o->json};
     const cli_probe_texts from = {.path = data,
                                   .valid = valid_path,
                                   .share = valid_share,
@@ -513,6 +517,8 @@ static int run_head(void)
         code = cli_probe_of_texts(&p, &from);
     if (!code && !texts)
         code = open_images(t);
+    if (!code && !texts && t->valid)
+        code = cli_groups_refuse_shared(t->images, t->valid);
     if (!code && !texts)
         code = cli_probe_images(&p, t->images, t->valid, !valid_path);
     cli_training_images_free(&t->common.images);
@@ -555,7 +561,7 @@ const cli_command cli_train_classify = {
                "knn stores the embeddings; the nearest ones by cosine vote, weighted by\n"
                "exp(cosine / 0.07), as in the evaluation of DINO (Caron et al. 2021). With a\n"
                "sentence model, rows of --data are a text and its label, or a heading names the\n"
-               "columns text and label.\n\n" CLI_TRAINING_DETAILS,
+               "columns text and label. Interrupted, --head leaves nothing.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train classify --data /usr/share/datasets/fashion-mnist --crop 2 --flip -o fashion\n"
                 "attend train classify --data photos --preset hybrid --size 64 --crop 6 --flip -o photos-vit\n"
                 "attend train classify --head linear -m dinov2-small --data photos -o my-photos\n"

@@ -83,6 +83,22 @@ static void probes_of_texts_are_text_classifiers(void **state)
         assert_has(tool_out, "kind                text classifier\n");
         assert_has(tool_out, i ? "probe               20 nearest of 20 vectors\n" : "probe               linear, C ");
     }
+    assert_int_equal(tool("$A evaluate classify -m texts-knn --data topics.tsv --wrong wrong.tsv --json"), 0);
+    json_t *v = line_json(0);
+    assert_int_equal(number(v, "texts"), 20);
+    assert_int_equal(number(v, "right"), 20);
+    assert_true(number(v, "low") < 1 && number(v, "balanced_accuracy") == 1);
+    json_decref(v);
+    assert_int_equal(tool("printf 'a b a\\tsky\\nd c d\\tsky\\na\\tsea\\n' >half.tsv; "
+                          "$A evaluate classify -m texts-knn --data half.tsv --wrong wrong.tsv; cat wrong.tsv"),
+                     0);
+    assert_has(tool_out, "accuracy      66.67 %  from 20.77 to 93.85 (95 %): 2 of 3 texts\n");
+    assert_has(tool_out, "text\tclass\tanswer\tprobability\na b a\tsky\tsea\t");
+    assert_int_equal(tool("printf 'a\\tx\\nb\\ty\\n' >others.tsv; $A evaluate classify -m texts-knn --data others.tsv"),
+                     1);
+    assert_has(tool_err, "others.tsv: has the label \"x\", which texts-knn does not have");
+    assert_int_equal(tool("$A evaluate classify -m texts-knn --data topics.tsv --background white"), 2);
+    assert_int_equal(tool("$A train classify --head linear --balance -m $D --data topics.tsv -o texts-balanced"), 0);
     assert_int_equal(tool("$A classify -m texts-knn --text a --pair b"), 2);
     assert_int_equal(tool("$A train rerank -m texts-knn -p topics.tsv -o no"), 1);
 }
