@@ -164,16 +164,14 @@ static int name_as_model(classify_training *t)
 {
     const int64_t n = t->info.classes;
     att_image_model *m;
-    att_vit_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_image_model_open(t->common.ctx, model_name, NULL, &m));
-    if (!code)
-        code = cli_status(t->common.ctx, att_vit_describe(att_image_model_vit(m), &info));
-    const char **names = !code && info.classes == n ? malloc((size_t)n * sizeof *names) : NULL;
+    const bool fits = !code && att_image_model_classes(m) == n;
+    const char **names = fits ? malloc((size_t)n * sizeof *names) : NULL;
     for (int64_t i = 0; names && i < n; i++)
         names[i] = att_image_model_label(m, i);
     if (names)
         code = open_set(t, names, n);
-    else if (!code && info.classes == n)
+    else if (fits)
         code = cli_fail_memory();
     free(names);
     att_image_model_free(m);
