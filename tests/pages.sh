@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD page=$2 python=$(realpath "$1")/python
 export PATH="$(realpath "$1"):$PATH" ATTEND_DATA=${ATTEND_DATA:-$root/../shared/data}
-unset COLUMNS
+unset COLUMNS LC_ALL LC_MESSAGES LANG
 absent=$(attend fetch --json | sed -n 's/.*"name": "\([^"]*\)".*"folder": null.*/\1/p')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -341,7 +341,10 @@ static void n_layers(page *p, block_chapter *l)
                   "そのあいだ、単語はどうなるのでしょうか。単語どうしがどれだけ違うかを、大きさに対する割合で"
                   "示します。0なら、すべて同じです。注意だけの場合、残差を加えた場合、層全体の場合の順です"
                   "（重みは同じ生成器の続きです）。"});
-    page_line(p, "layers  %14s %16s %14s", "attention", "x + attention", "whole layer");
+    page_line(p, "%s  %s %s %s", page_left(p, (text){"layers", "層の数"}, 6).text,
+              page_right(p, (text){"attention", "注意"}, 14).text,
+              page_right(p, (text){"x + attention", "x + 注意"}, 16).text,
+              page_right(p, (text){"whole layer", "層全体"}, 14).text);
     for (int k = 0; k < KINDS && p->status == ATT_OK; k++)
         x[k] = att_input(l->tape, &X);
     for (int i = 0; i <= LAYERS && p->status == ATT_OK; i++) {

@@ -70,12 +70,13 @@ static int64_t all_layers(const block_sizes *s)
 
 /* ---- the page */
 
-static void print_count(page *p, const char *name, const char *formula, int64_t parameters, int64_t operations)
+static void print_count(page *p, text name, text formula, int64_t parameters, int64_t operations)
 {
     char a[32], b[32], last[48] = "";
     if (operations)
         snprintf(last, sizeof last, " %12s", block_number(b, operations));
-    page_line(p, "%-17s %s%*s %12s%s", name, formula, 24 - utf8_width(formula), "", block_number(a, parameters), last);
+    page_line(p, "%s %s %12s%s", page_left(p, name, 17).text, page_left(p, formula, 24).text,
+              block_number(a, parameters), last);
 }
 
 /* Counts the parameters of the library's own layers of these sizes. */
@@ -102,7 +103,8 @@ static void count_layers(page *p)
         *(name[0] == 'e' ? &encoder : &decoder) += w->dim[0] * (w->rank == 2 ? w->dim[1] : 1);
     }
     att_nn_params_free(params);
-    page_line(p, "encoder %s, decoder %s", block_number(a, encoder), block_number(b, decoder));
+    page_line(p, page_text(p, (text){"encoder %s, decoder %s", "エンコーダ %s、デコーダ %s"}), block_number(a, encoder),
+              block_number(b, decoder));
 }
 
 static void table(page *p)
@@ -118,14 +120,21 @@ static void table(page *p)
                   "トークン一つあたり積和演算一回にあたります。パラメータ（バイアスも含む）と、トークンあたりの積和演"
                   "算の数は、"
                   "次のとおりです。"});
-    page_line(p, "%-42s %12s %12s", "", "parameters", "per token");
-    print_count(p, "attention", "4 d_model² + 4 d_model", block_attention_parameters(s), attention);
-    print_count(p, "feed-forward", "2 d_model d_ff + biases", block_feed_forward_parameters(s), feed_forward);
-    print_count(p, "layer norm", "2 d_model", block_norm_parameters(s), 0);
-    print_count(p, "encoder layer", "1 attention, 2 norms", block_encoder_parameters(s), attention + feed_forward);
-    print_count(p, "decoder layer", "2 attentions, 3 norms", block_decoder_parameters(s), 2 * attention + feed_forward);
-    print_count(p, "6 + 6 layers", "", all_layers(s), s->n * (3 * attention + 2 * feed_forward));
-    print_count(p, "final projection", "37,000 d_model", VOCABULARY * s->d_model, VOCABULARY * s->d_model);
+    page_line(p, "%-42s %s %s", "", page_right(p, (text){"parameters", "パラメータ"}, 12).text,
+              page_right(p, (text){"per token", "積和"}, 12).text);
+    print_count(p, (text){"attention", "注意"}, (text){"4 d_model² + 4 d_model", "4 d_model² + 4 d_model"},
+                block_attention_parameters(s), attention);
+    print_count(p, (text){"feed-forward", "FFN"}, (text){"2 d_model d_ff + biases", "2 d_model d_ff + バイアス"},
+                block_feed_forward_parameters(s), feed_forward);
+    print_count(p, (text){"layer norm", "層正規化"}, (text){"2 d_model", "2 d_model"}, block_norm_parameters(s), 0);
+    print_count(p, (text){"encoder layer", "エンコーダの層"}, (text){"1 attention, 2 norms", "注意1、正規化2"},
+                block_encoder_parameters(s), attention + feed_forward);
+    print_count(p, (text){"decoder layer", "デコーダの層"}, (text){"2 attentions, 3 norms", "注意2、正規化3"},
+                block_decoder_parameters(s), 2 * attention + feed_forward);
+    print_count(p, (text){"6 + 6 layers", "6 + 6層"}, (text){"", ""}, all_layers(s),
+                s->n * (3 * attention + 2 * feed_forward));
+    print_count(p, (text){"final projection", "最後の射影"}, (text){"37,000 d_model", "37,000 d_model"},
+                VOCABULARY * s->d_model, VOCABULARY * s->d_model);
     page_print(
         p, (text){"Two thirds of an encoder's layer are feed-forward. (Keys and values of the source are computed "
                   "once for each of its tokens; the table counts as many of these as target tokens.)",
@@ -145,8 +154,12 @@ static void heads(page *p)
                       "64個の積からなるスコア8個は、512個の積からなるスコア一つと同じ計算量です。ヘッド8個が"
                       "どれも全幅だったら、そうはいきません。"});
     const block_sizes one = {1, d, 2048, 1, d, d}, full = {1, d, 2048, 8, d, d};
-    page_line(p, "1 head of 512 %s   8 of 64 %s   8 of 512 %s", block_number(a, attention_matrices(&one)),
-              block_number(b, attention_matrices(&base)), block_number(c, attention_matrices(&full)));
+    page_line(p, page_text(p, (text){"1 head of 512   %12s", "512次元のヘッド1個  %12s"}),
+              block_number(a, attention_matrices(&one)));
+    page_line(p, page_text(p, (text){"8 heads of 64   %12s", "64次元のヘッド8個   %12s"}),
+              block_number(b, attention_matrices(&base)));
+    page_line(p, page_text(p, (text){"8 heads of 512  %12s", "512次元のヘッド8個  %12s"}),
+              block_number(c, attention_matrices(&full)));
     page_print(p,
                (text){"(Only softmax is computed 8 times.) Scores and weighted values are not in the table, since they "
                       "depend on the number n of tokens that are attended to: 2 n d_model multiply-adds per token and "
@@ -154,7 +167,8 @@ static void heads(page *p)
                       "（softmaxだけは8回計算します。）スコアとバリューの加重和は、注意が向けられるトークンの数nに"
                       "よるので、表には含めていません。注意一つ、トークン一つあたり、2 n d_model回の積和です。"
                       "n = 25とn = 1024では、次のとおりです。"});
-    page_line(p, "%s, %s", block_number(a, 2 * 25 * d), block_number(b, 2 * 1024 * d));
+    page_line(p, "n = 25    %10s", block_number(a, 2 * 25 * d));
+    page_line(p, "n = 1024  %10s", block_number(b, 2 * 1024 * d));
     page_print(
         p, (text){"At n = 2 d_model = 1024 that is as much as the four matrices: before, attention is mostly linear "
                   "layers; far beyond, it grows with the square of the length.",
@@ -171,7 +185,8 @@ static void compare_paper(page *p)
                   "what is left must be the embeddings, the same in each row:",
                   "論文の表3には、ほかの大きさも含めて、パラメータ数（百万単位）があります。そこから層のパラメータを"
                   "引いた残りは埋め込みで、どの行でも同じになるはずです。"});
-    page_line(p, "%-12s %12s %7s %7s", "", "layers", "paper", "left");
+    page_line(p, "%-12s %s %s %s", "", page_right(p, (text){"layers", "層"}, 12).text,
+              page_right(p, (text){"paper", "論文"}, 7).text, page_right(p, (text){"left", "残り"}, 7).text);
     for (int i = 0; i < ROWS; i++) {
         char a[32];
         const int64_t layers = all_layers(&rows[i].sizes);

@@ -162,11 +162,15 @@ static void sizes(page *p, const translator_chapter *l)
                       "で、d_kは同じく%" PRId64 "、d_ff = %" PRId64 "、N = %" PRId64
                       "です。パラメータは次のとおりです。"},
                CLI_TRANSLATOR_SHIPPED, d, h, d / h, s.d_ff, s.n);
-    page_line(p, "encoder     %" PRId64 " layers of %s", s.n, block_number(a, block_encoder_parameters(&s)));
-    page_line(p, "decoder     %" PRId64 " layers of %s", s.n, block_number(a, block_decoder_parameters(&s)));
-    page_line(p, "embeddings  %" PRId64 " x %" PRId64, m->target_vocabulary, d);
-    page_line(p, "logits      %" PRId64 " biases", m->target_vocabulary);
-    page_line(p, "together    %s", block_number(a, all));
+    page_line(p, page_text(p, (text){"encoder     %" PRId64 " layers of %s", "エンコーダ  %" PRId64 "層 x %s"}), s.n,
+              block_number(a, block_encoder_parameters(&s)));
+    page_line(p, page_text(p, (text){"decoder     %" PRId64 " layers of %s", "デコーダ    %" PRId64 "層 x %s"}), s.n,
+              block_number(a, block_decoder_parameters(&s)));
+    page_line(p, page_text(p, (text){"embeddings  %" PRId64 " x %" PRId64, "埋め込み    %" PRId64 " x %" PRId64}),
+              m->target_vocabulary, d);
+    page_line(p, page_text(p, (text){"logits      %" PRId64 " biases", "ロジット    バイアス%" PRId64 "個"}),
+              m->target_vocabulary);
+    page_line(p, page_text(p, (text){"together    %s", "合計        %s"}), block_number(a, all));
     const int64_t in_file = count_file(p, l->file);
     page_print(p,
                in_file == all ? (text){"That is what its file has: %s numbers. One table serves the source, the target "
@@ -339,7 +343,8 @@ static void encoder(page *p, translator_chapter *l)
                   "is about half; here few units are active for a token.",
                   "それぞれの二乗平均平方根と、hのうち0でないものの割合です。学習前の層なら、およそ半分です。ここでは、"
                   "一つのトークンに反応するユニットはわずかです。"});
-    page_line(p, "layer        x        a        y        f    h > 0");
+    page_line(p, page_text(p, (text){"layer        x        a        y        f    h > 0",
+                                     "   層        x        a        y        f    h > 0"}));
     for (int64_t i = 0; i < layers && p->status == ATT_OK; i++)
         page_line(p, "%5" PRId64 " %8.3f %8.3f %8.3f %8.3f %6.1f %%", i + 1, root_mean_square(p, t, x[i]),
                   root_mean_square(p, t, a[i]), root_mean_square(p, t, y[i]), root_mean_square(p, t, f[i]),
@@ -376,6 +381,67 @@ static void translate(page *p, translator_chapter *l)
     }
 }
 
+/* Shows the decoder's layers on the tokens of the translation, each sublayer a line, and the final projection. */
+static void decoder(page *p, translator_chapter *l)
+{
+    att_tape *t = l->tape;
+    const int64_t n = l->rows, layers = l->info.decoder_layers, offsets[] = {0, n}, from[] = {0, l->source.count};
+    const int32_t *reads = l->reads;
+    const att_nn_embedding *embedding = l->embedding;
+    const att_nn_linear *projection = &l->projection;
+    const att_nn_decoder_layer *const *decoder = l->decoder;
+    const att_positions *at = ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1);
+    const att_attention_args *sizes =
+        ATT_OPTIONS(att_attention_args, .n_sequences = 1, .q_offsets = offsets, .k_offsets = from);
+    att_var *source = encode(l), *x, *a, *y, *c, *z, *f, *s;
+    att_tensor Own = {0}, Its = {0};
+    page_step(p, (text){"The whole Transformer, as code", "Transformer全体をコードで"});
+    page_print(p, (text){"The encoder's output, here source, is computed once. The decoder reads the translation so "
+                         "far, from the token that stands for its beginning:",
+                         "エンコーダの出力（ここではsource）の計算は一度だけです。デコーダは、始まりを表すトークンに"
+                         "続けて、そこまでの訳文を読みます。"});
+    print_tokens(p, l, reads, n);
+    page_print(
+        p, (text){"Each of its layers has three sublayers. a is self-attention with the causal mask, which the layer "
+                  "has from its making (`attend explain causal`): a position sees itself and those before. c is "
+                  "attention to the source: queries from the translation, keys and values from the encoder, no mask. "
+                  "f is the feed-forward network. Each is added to its input and normalized. After the last layer "
+                  "comes the projection, with the embeddings as its matrix.",
+                  "層には三つの部分があります。aは因果マスクの付いた自己注意で、マスクは層を作るときに決まっています"
+                  "（`attend explain causal`）。どの位置からも、自分とその前だけが見えます。cは原文への注意です。"
+                  "クエリは訳文、キーとバリューはエンコーダの出力から作り、マスクはありません。fは"
+                  "フィードフォワードです。どれも入力に足してから正規化します。最後の層のあとに射影が来ます。"
+                  "その行列は埋め込みの表です。"});
+    if (p->status != ATT_OK)
+        return;
+    LOOP(
+        p, x = att_sinusoidal(t, att_scale(t, att_nn_embedding_apply(t, embedding, reads, n), 16), at, NULL);
+        for (int64_t i = 0; i < layers; i++) {
+            const att_nn_decoder_layer *d = decoder[i];
+            a = att_nn_attention_apply(t, d->attention, x, NULL);
+            y = att_nn_norm_apply(t, d->attention_norm, att_add(t, x, a));
+            c = att_nn_attention_apply(t, d->cross, y,
+                                       ATT_OPTIONS(att_nn_attention_call, .source = source, .args = sizes));
+            z = att_nn_norm_apply(t, d->cross_norm, att_add(t, y, c));
+            f = att_nn_feed_forward_apply(t, d->feed_forward, z, NULL, NULL);
+            x = att_nn_norm_apply(t, d->feed_forward_norm, att_add(t, z, f));
+        } s = att_nn_linear_apply(t, projection, x, ATT_ACTIVATION_IDENTITY, NULL););
+    if (p->status == ATT_OK)
+        p->status = att_var_value(t, s, &Own);
+    if (p->status == ATT_OK)
+        p->status = att_var_value(t, att_transformer_decode(t, l->model, source, from, reads, offsets, 1), &Its);
+    if (p->status == ATT_OK)
+        page_agree_roughly(p,
+                           (text){"s, and att_transformer_decode of the model", "sと、モデルのatt_transformer_decode"},
+                           Own.data, Its.data, n * l->info.target_vocabulary);
+    page_print(p,
+               (text){"With the encoder of the step before, this is the whole model of the paper: everything else "
+                      "is how one trains it, and how one searches for the translation.",
+                      "前のステップのエンコーダと合わせて、これが論文のモデルのすべてです。残るのは、学習のしかたと、"
+                      "訳文の探し方だけです。"});
+    att_tape_reset(t);
+}
+
 /* "▁book 0.98", padded to 16 columns. */
 static void put_token(char text[64], const translator_chapter *l, const float *y /* [vocabulary] */)
 {
@@ -401,13 +467,16 @@ static void layer_by_layer(page *p, translator_chapter *l)
     page_formula(p, "P = softmax(x Eᵀ + b)");
     for (int64_t i = 0; i < layers; i++)
         y[i] = logits(p, l, i + 1);
-    char line[512] = "reads     ";
+    char line[512];
+    snprintf(line, sizeof line, "%s", page_left(p, (text){"reads", "読む"}, 10).text);
     for (int64_t i = 0; i < layers && strlen(line) < 400; i++)
         snprintf(line + strlen(line), sizeof line - strlen(line),
-                 i + 1 < layers ? "  after %-9" PRId64 : "  after %" PRId64, i + 1);
+                 i + 1 < layers ? page_text(p, (text){"  after %-9" PRId64, "  層%-13" PRId64})
+                                : page_text(p, (text){"  after %" PRId64, "  層%" PRId64}),
+                 i + 1);
     page_line(p, "%s", line);
     for (int64_t row = 0; row < l->rows && p->status == ATT_OK; row++) {
-        const char *name = row ? name_of(l, l->reads[row]) : "(start)";
+        const char *name = row ? name_of(l, l->reads[row]) : page_text(p, (text){"(start)", "(始まり)"});
         const int width = utf8_width(name);
         snprintf(line, sizeof line, "%.24s%*s", name, width < 10 ? 10 - width : 0, "");
         for (int64_t i = 0; i < layers && strlen(line) < 400; i++) {
@@ -431,15 +500,17 @@ static void layer_by_layer(page *p, translator_chapter *l)
 
 static void part_by_part(page *p, translator_chapter *l)
 {
-    static const char *const names[VARIANTS] = {"all parts",          "no feed-forward", "no self-attention",
-                                                "no cross-attention", "no residual",     "no layer norm"};
+    static const text names[VARIANTS] = {
+        {"all parts", "すべてあり"},           {"no feed-forward", "FFNなし"},
+        {"no self-attention", "自己注意なし"}, {"no cross-attention", "原文への注意なし"},
+        {"no residual", "残差なし"},           {"no layer norm", "層正規化なし"}};
     const int64_t vocabulary = l->info.target_vocabulary;
     page_step(p, (text){"What each part is worth", "各部分を取り除くと"});
     page_print(p, (text){"The same weights, with one part left out in all layers: -log p of this translation, added up "
                          "over its tokens, and for how many of them it is still the likeliest.",
                          "同じ重みのまま、すべての層から一つの部分を取り除いてみます。この訳文の-log pを"
                          "全トークンについて足したものと、それでも訳文のトークンがいちばん確からしい位置の数です。"});
-    page_line(p, "%-18s  %8s  %s", "", "-log p", "likeliest");
+    page_line(p, "%-18s  %8s  %s", "", "-log p", page_text(p, (text){"likeliest", "最大"}));
     for (int k = 0; k < VARIANTS && p->status == ATT_OK; k++) {
         l->lacks = k;
         const float *y = logits(p, l, l->info.decoder_layers);
@@ -452,7 +523,8 @@ static void part_by_part(page *p, translator_chapter *l)
         char loss[32] = "> 1000";
         if (sum <= 1000)
             snprintf(loss, sizeof loss, "%.1f", sum);
-        page_line(p, "%-18s  %8s  %" PRId64 " of %" PRId64, names[k], loss, right, l->rows);
+        page_line(p, page_text(p, (text){"%s  %8s  %" PRId64 " of %" PRId64, "%s  %8s  %" PRId64 " / %" PRId64}),
+                  page_left(p, names[k], 18).text, loss, right, l->rows);
         att_tape_reset(l->tape);
     }
     l->lacks = NOTHING;
@@ -483,6 +555,7 @@ void block_translator(page *p)
     if (p->status == ATT_OK) {
         encoder(p, &l);
         translate(p, &l);
+        decoder(p, &l);
         layer_by_layer(p, &l);
         part_by_part(p, &l);
     }

@@ -382,6 +382,41 @@ static void gate(page *p, const captioning_chapter *l)
     page_table(p, (const char *const[]){name_of(name, "β", l->shown + 1)}, 1, NULL, 1, l->record.gate + l->shown);
 }
 
+/* Returns the probability of a word, 0 if the model does not have it. */
+static float probability_of(const page *p, const captioning_chapter *l, const float *probability, const char *word)
+{
+    for (int64_t i = 0; i < l->m.vocabulary; i++) {
+        const char *name = att_caption_model_word(p->captioner->model, i);
+        if (name && !strcmp(name, word))
+            return probability[i];
+    }
+    return 0;
+}
+
+/* Explains why the picture that comes with the model, which shows a woman, is said to show a man. */
+static void bias(page *p, float man, float woman)
+{
+    static const char shipped[] = "examples/astronaut.png";
+    const size_t n = strlen(p->picture);
+    if (n < sizeof shipped - 1 || strcmp(p->picture + n - (sizeof shipped - 1), shipped) != 0 || !(man > woman))
+        return;
+    page_print(
+        p,
+        (text){"The picture shows Eileen Collins. That she is called a man (%.1f %% against %.1f %% for woman) has a "
+               "reason: in the captions that the model learned from, man stands 5,374 times and woman 2,543 "
+               "times. Where the picture leaves a doubt, as a space suit does, the more frequent word wins, and a "
+               "model says it even more often than its data. \"Women also Snowboard\" (Hendricks and others, 2018) "
+               "measures this, and trains captioners to look at the person, and to be unsure where there is "
+               "nothing to be seen. The map above shows where this model looked.",
+               "この写真の人物はアイリーン・コリンズです。man（%.1f %%）がwoman（%.1f "
+               "%%）より上なのには、理由があります。学習に使ったキャプションには、manが5,374回、womanが2,"
+               "543回出てきます。宇宙服のように"
+               "どちらとも取れるときは、多いほうの単語が選ばれ、データの偏りよりも偏ります。\"Women also Snowboard\""
+               "（Hendricksら、2018年）は、これを測り、人物そのものを見ること、見ても分からなければ確信を持たない"
+               "ことを学習させました。このモデルがどこを見たかは、上の地図のとおりです。"},
+        100 * (double)man, 100 * (double)woman);
+}
+
 static void next_word(page *p, const captioning_chapter *l)
 {
     att_tape *t = l->tape;
@@ -417,6 +452,7 @@ static void next_word(page *p, const captioning_chapter *l)
     if (p->status != ATT_OK)
         return;
     float *probability = Y.data;
+    const float man = probability_of(p, l, probability, "man"), woman = probability_of(p, l, probability, "woman");
     for (int i = 0; i < BEST && i < words; i++) {
         const int64_t best = numbers_largest(probability, words);
         const char *name = att_caption_model_word(p->captioner->model, best);
@@ -424,6 +460,7 @@ static void next_word(page *p, const captioning_chapter *l)
         probability[best] = -1;
     }
     att_tape_reset(t);
+    bias(p, man, woman);
 }
 
 static void one_word(page *p, captioning_chapter *l)

@@ -44,7 +44,11 @@ static void direction(page *p, const captioning_chapter *l)
     page_print(p,
                (text){"The sum of each word's weights, over all locations, by columns, and over words:",
                       "単語ごとの重みの合計です。全部の位置にわたる場合、列ごとの場合、単語の方向の場合を並べます。"});
-    page_table_rounded(p, 3, names, T, (const char *const[]){"locations", "columns", "words"}, 3, sum);
+    page_table_rounded(p, 3, names, T,
+                       (const char *const[]){page_text(p, (text){"locations", "全位置"}),
+                                             page_text(p, (text){"columns", "列"}),
+                                             page_text(p, (text){"words", "単語"})},
+                       3, sum);
     page_print(
         p,
         (text){"By columns each word has %" PRId64

@@ -419,7 +419,7 @@ static void wrong_rank(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
-    uint8_t *keep = (uint8_t *)page_floats(p, n * n);
+    uint8_t *keep = (uint8_t *)page_floats(p, 2 * n * n);
     float *c = page_floats(p, n * OUT);
     att_attention_args args = layer_args(p, &l->of);
     att_tensor mask;
@@ -446,6 +446,21 @@ static void wrong_rank(page *p, causal_chapter *l)
     CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(1, 1, n, n), NULL));
     ANSWER(p, att_attention(ctx, spec, &args));
     page_agree(p, (text){"W V, and attention with this mask", "W Vと、このマスクによる注意"}, l->c, c, n * OUT);
+    page_print(
+        p,
+        (text){"Code for several heads often repeats the mask of a batch for each head, mask.repeat(heads, 1, 1), "
+               "and then computes each head by itself, whose weights are [batch, n, n]. With one sequence PyTorch "
+               "makes as many sequences of it as there are heads, without a word. Here a mask for two heads, and "
+               "one head:",
+               "複数ヘッドのコードでは、バッチのマスクをmask.repeat(heads, 1, 1)でヘッドの数だけ繰り返しておきながら、"
+               "ヘッドを一つずつ計算しているものがあります。一つのヘッドの重みは[batch, n, n]です。系列が一つなら、"
+               "PyTorchは何も言わずに、それをヘッドの数だけの系列に増やしてしまいます。ヘッドが一つのところへ、"
+               "二つ分のマスクを渡してみます。"});
+    if (p->status != ATT_OK)
+        return;
+    memcpy(keep + n * n, keep, (size_t)(n * n));
+    CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(2, 1, n, n), NULL));
+    ANSWER(p, att_attention(ctx, spec, &args));
 }
 
 static att_status run(page *p)

@@ -180,7 +180,7 @@ static int refuse_svg(const char *name)
 static bool is_misused(const chapter *c)
 {
     const bool on_picture = c->sees || c->captions, on_model = c->translates || on_picture;
-    return ((on_model || c->recommends) && (asked->input || asked->query)) || (!on_model && asked->model) ||
+    return ((on_model || c->own_data) && (asked->input || asked->query)) || (!on_model && asked->model) ||
            (!c->translates && asked->sentence) || (!on_picture && asked->image);
 }
 
@@ -198,7 +198,7 @@ int explain_run(int n, char **arguments)
                           c->translates ? "a sentence: it takes --text and --model, no --input, --query or --image"
                           : c->sees || c->captions
                               ? "a picture: it takes --image and --model, no --input, --query or --text"
-                          : c->recommends ? "a log of its own: it takes no --input, --query, --text, --image or --model"
-                                          : "vectors: it takes --input and --query, no --text, --image or --model");
+                          : c->own_data ? "data of its own: it takes no --input, --query, --text, --image or --model"
+                                        : "vectors: it takes --input and --query, no --text, --image or --model");
     return c->translates ? show_translator(c) : c->sees || c->captions ? show_picture(c) : show_vectors(c);
 }

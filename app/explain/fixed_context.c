@@ -143,7 +143,9 @@ static void reading(page *p, const fixed_context_chapter *l)
 static void print_ends(page *p, const fixed_context_chapter *l)
 {
     float each[VECTORS_MAX] = {0}, alone = 0;
-    page_line(p, "%5s   %8s  %8s  %12s", "n", "first", "last", "first / last");
+    page_line(p, "%5s   %s  %s  %s", "n", page_right(p, (text){"first", "最初"}, 8).text,
+              page_right(p, (text){"last", "最後"}, 8).text,
+              page_right(p, (text){"first / last", "最初 / 最後"}, 12).text);
     for (int i = 0; i < l->n_lengths; i++) {
         const int64_t n = l->length[i];
         influence(p, l, fixed, n, each);
@@ -280,7 +282,9 @@ static void gates(page *p, fixed_context_chapter *l)
     }
     memcpy(gate, was, sizeof was);
     att_param_invalidate(l->param[2]);
-    page_table(p, names, ROWS, (const char *const[]){"σ", "first", "last"}, 3, figures);
+    page_table(p, names, ROWS,
+               (const char *const[]){"σ", page_text(p, (text){"first", "最初"}), page_text(p, (text){"last", "最後"})},
+               3, figures);
     page_print(p,
                (text){"The first word stays, and the last one hardly gets in: what is kept of the old is what is not "
                       "taken of the new. Training can choose what to hold. It cannot make room; a wider state can, "
@@ -295,7 +299,7 @@ static void print_first(page *p, const fixed_context_chapter *l)
 {
     float each[VECTORS_MAX] = {0};
     const att_recurrent options = gru(l);
-    page_line(p, "%5s   %8s  %8s", "n", "α_1", "first");
+    page_line(p, "%5s   %8s  %s", "n", "α_1", page_right(p, (text){"first", "最初"}, 8).text);
     for (int i = 0; i < l->n_lengths && p->status == ATT_OK; i++) {
         const int64_t n = l->length[i], offsets[] = {0, n};
         att_tensor X = page_matrix(p, l->words.x, n, l->words.dim), W = {0};

@@ -57,7 +57,8 @@ static void print_weights(page *p, const mixture_chapter *l, bool with_hand)
     memcpy(rows, l->s, (size_t)n * sizeof *rows);
     memcpy(rows + n, l->w, (size_t)n * sizeof *rows);
     memcpy(rows + 2 * n, l->by_hand, (size_t)n * sizeof *rows);
-    print_people(p, l, (const char *const[]){"s", "w", "by hand"}, with_hand ? 3 : 2, rows);
+    print_people(p, l, (const char *const[]){"s", "w", page_text(p, (text){"by hand", "手で"})}, with_hand ? 3 : 2,
+                 rows);
 }
 
 /* Returns the index of the largest of a [n], other than `without`. */
@@ -440,7 +441,7 @@ static att_status run(page *p)
     l.q = p->own || p->query ? page_query(p, &l.v) : 0;
     l.follows = !p->own && l.q == 0;
     l.columns = p->own ? NULL : p->japanese ? columns_ja : columns_en;
-    snprintf(l.renewed, sizeof l.renewed, "new %.40s", l.v.labels[l.q]);
+    snprintf(l.renewed, sizeof l.renewed, page_text(p, (text){"new %.40s", "新しい%.40s"}), l.v.labels[l.q]);
     l.X = page_matrix(p, l.v.x, n, dim);
     l.compared = page_floats(p, COMPARISONS * n), l.by_hand = page_floats(p, n);
     l.z = page_zeros(p, n, dim, &l.Z), l.c = page_zeros(p, 1, dim, &l.C);

@@ -136,6 +136,28 @@ static void print_wrapped(page *p, const char *s, int indent)
     fputc('\n', p->out);
 }
 
+static int padding(const char *s, int width)
+{
+    const int columns = utf8_width(s);
+    return columns < width ? width - columns : 0;
+}
+
+page_cell page_left(const page *p, text t, int width)
+{
+    const char *s = page_text(p, t);
+    page_cell c;
+    snprintf(c.text, sizeof c.text, "%s%*s", s, padding(s, width), "");
+    return c;
+}
+
+page_cell page_right(const page *p, text t, int width)
+{
+    const char *s = page_text(p, t);
+    page_cell c;
+    snprintf(c.text, sizeof c.text, "%*s%s", padding(s, width), "", s);
+    return c;
+}
+
 void page_title(page *p, text t)
 {
     const char *s = p->title = page_text(p, t);
@@ -379,7 +401,7 @@ void page_grid(page *p, const float *a, const int64_t grid[2], float scale, int 
     const char *labels[PAGE_MAX_GRID];
     float *scaled = page_floats(p, grid[0] * grid[1]);
     for (int64_t i = 0; i < grid[0]; i++) {
-        snprintf(name[i], sizeof name[i], "row %" PRId64, i + 1);
+        snprintf(name[i], sizeof name[i], page_text(p, (text){"row %" PRId64, "行%" PRId64}), i + 1);
         labels[i] = name[i];
     }
     for (int64_t i = 0; i < grid[0] * grid[1] && p->status == ATT_OK; i++)

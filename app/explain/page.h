@@ -54,7 +54,7 @@ typedef struct chapter {
     bool translates; /* works on a translator and a sentence instead of vectors */
     bool sees;       /* works on a vision model and a picture instead */
     bool captions;   /* works on a captioner and a picture instead */
-    bool recommends; /* works on a log of its own instead, which nothing replaces */
+    bool own_data;   /* works on data of its own instead, which nothing replaces */
 } chapter;
 
 /* Returns the text in the page's language. */
@@ -71,6 +71,13 @@ void page_close(page *p);
 /* Returns the vectors of the user or of the example, and the row of the query: --query, otherwise the second. */
 vectors page_vectors(page *p, const vectors *example);
 int64_t page_query(page *p, const vectors *v);
+
+/* A text in the page's language, padded to `width` columns, for tables that page_line prints. */
+typedef struct page_cell {
+    char text[96];
+} page_cell;
+page_cell page_left(const page *p, text t, int width);
+page_cell page_right(const page *p, text t, int width);
 
 void page_title(page *p, text t);
 void page_step(page *p, text t);            /* "3  The context vector" */

@@ -19,6 +19,7 @@ typedef struct reader {
     const char *path;
     int64_t line, first_line; /* now; of the first vector */
     int64_t n, dim;           /* vectors; numbers in each */
+    bool begun;               /* the heading or the first vector was read */
     char **labels;
     float *x;
     size_t room; /* of x */
@@ -50,12 +51,30 @@ static int starts_number(const char *word)
     return word[strspn(word, "+-.")] && strchr("0123456789", word[strspn(word, "+-.")]);
 }
 
+/* Returns whether a line is several words, none of which is a number. */
+static bool is_heading(const char *line)
+{
+    int words = 0;
+    for (const char *at = line + strspn(line, separators); *at; words++) {
+        if (starts_number(at))
+            return false;
+        at += strcspn(at, separators);
+        at += strspn(at, separators);
+    }
+    return words > 1;
+}
+
 static att_status add_vector(reader *r, char *line)
 {
     line[strcspn(line, "#")] = 0;
+    if (!r->begun && is_heading(line)) {
+        r->begun = true;
+        return ATT_OK;
+    }
     char *rest, *word = strtok_r(line, separators, &rest), *label = NULL;
     if (!word)
         return ATT_OK;
+    r->begun = true;
     if (r->n == VECTORS_MAX)
         return att_fail(r->ctx, ATT_ERR_FORMAT, "%s:%" PRId64 ": more than %d vectors", r->path, r->line, VECTORS_MAX);
     if (!starts_number(word)) {

@@ -1,5 +1,5 @@
 /* Labeled vectors from a text file: one a line, an optional label, then numbers; spaces, tabs, commas or semicolons
- * between them; # begins a comment. */
+ * between them; # begins a comment. A first line of several words without a number is a heading, which is skipped. */
 #ifndef EXPLAIN_VECTORS_H
 #define EXPLAIN_VECTORS_H
 

@@ -115,7 +115,7 @@ static void cut(page *p, vit_chapter *l)
                       "列目）です。その最初のチャネルを示します。"},
                l->shown + 1, l->shown / columns + 1, l->shown % columns + 1);
     for (int64_t k = 0; k < P[0] && k < VIT_MAX_GRID; k++) {
-        snprintf(labels[k], LABEL, "line %" PRId64, k + 1);
+        snprintf(labels[k], LABEL, page_text(p, (text){"line %" PRId64, "%" PRId64 "行目"}), k + 1);
         names[k] = labels[k];
     }
     page_table_rounded(p, 2, names, P[0] < VIT_MAX_GRID ? P[0] : VIT_MAX_GRID, NULL, P[1],

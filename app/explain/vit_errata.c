@@ -69,10 +69,13 @@ static void one_matrix(page *p, const vit_chapter *l)
                   "最大値と、全ヘッドのうち、自分自身への重みがいちばん大きい行の数です。"});
     page_formula(p, "k = z W^q  ⇒  S = q qᵀ = Sᵀ");
     const oddness right = measure(p, l, VIT_RIGHT), wrong = measure(p, l, VIT_ONE_MATRIX);
-    page_line(p, "k = h W^k   max |S_ij - S_ji| %7.2f   to itself %4" PRId64 " of %" PRId64, right.asymmetry,
-              right.to_itself, rows);
-    page_line(p, "k = h W^q   max |S_ij - S_ji| %7.2f   to itself %4" PRId64 " of %" PRId64, wrong.asymmetry,
-              wrong.to_itself, rows);
+    const char *to_itself =
+        page_text(p, (text){"to itself %4" PRId64 " of %" PRId64, "自分自身 %4" PRId64 " / %" PRId64});
+    char of[2][64];
+    snprintf(of[0], sizeof of[0], to_itself, right.to_itself, rows);
+    snprintf(of[1], sizeof of[1], to_itself, wrong.to_itself, rows);
+    page_line(p, "k = h W^k   max |S_ij - S_ji| %7.2f   %s", right.asymmetry, of[0]);
+    page_line(p, "k = h W^q   max |S_ij - S_ji| %7.2f   %s", wrong.asymmetry, of[1]);
 }
 
 /* ---- the scale */
@@ -152,7 +155,8 @@ static void shapes(page *p, const vit_chapter *l)
 
 static void answers(page *p, vit_chapter *l)
 {
-    static const char *const names[] = {"right", "k = v = q", "scale √D", "no W^O"};
+    static const text names[] = {
+        {"right", "正しい式"}, {"k = v = q", "k = v = q"}, {"scale √D", "√Dで割る"}, {"no W^O", "W^Oなし"}};
     const int64_t classes = l->m.info.classes, right = numbers_largest(l->probability, classes);
     const char *label = att_image_model_label(p->images, right);
     float *probability = page_floats(p, classes);
@@ -173,7 +177,7 @@ static void answers(page *p, vit_chapter *l)
         if (p->status == ATT_OK)
             p->status = vit_probabilities(l->tape, &l->m, l->patches, (vit_erratum)erratum, probability);
         const int64_t best = numbers_largest(probability, classes);
-        page_line(p, "%s%*s  %-12s %6.1f %%  %6.1f %%", names[erratum], 10 - utf8_width(names[erratum]), "",
+        page_line(p, "%s  %-12s %6.1f %%  %6.1f %%", page_left(p, names[erratum], 10).text,
                   att_image_model_label(p->images, best), 100 * probability[best], 100 * probability[right]);
     }
 }
