@@ -70,9 +70,15 @@ static int threads_of_environment(void)
     long n = strtol(text, &end, 10);
     if (!*end && n >= 0 && n <= 1 << 16)
         return (int)n;
-    return PyErr_WarnFormat(
-        PyExc_RuntimeWarning, 1,
-        "ATTEND_THREADS=\"%s\" is not a number of threads: attend uses all that the process may use", text);
+    PyObject *given = PyUnicode_DecodeFSDefault(text); /* %A escapes its control characters */
+    int failed =
+        given
+            ? PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                               "ATTEND_THREADS=%A is not a number of threads: attend uses all that the process may use",
+                               given)
+            : -1;
+    Py_XDECREF(given);
+    return failed;
 }
 
 static const struct {

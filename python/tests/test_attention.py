@@ -184,7 +184,7 @@ def test_threads_of_the_environment():
     assert run("import attend; print(attend.config()['threads'])", ATTEND_THREADS="0").stdout == \
         run("import attend; print(attend.config()['threads'])", ATTEND_THREADS="").stdout
     for number in ("many", "-1", "1x"):
-        assert f'ATTEND_THREADS="{number}" is not a number' in run("import attend", ATTEND_THREADS=number).stderr
+        assert f"ATTEND_THREADS='{number}' is not a number" in run("import attend", ATTEND_THREADS=number).stderr
     assert run("import attend", ATTEND_THREADS="many", PYTHONWARNINGS="error").returncode == 1
 
 
