@@ -462,8 +462,9 @@ static int check_counting(const cli_training *t)
             fits =
                 !strcmp(options[i].name, own[k].name) && (network.arch == own[k].arch || network.arch == own[k].other);
         if (!fits)
-            return cli_misuse("--%s does not go with --arch %s, which counts the actions once and is not trained",
-                              options[i].name, arch_name());
+            return cli_misuse("--%s does not go with --arch %s, which counts the actions once and is not trained%s",
+                              options[i].name, arch_name(),
+                              strcmp(options[i].name, "refit") ? "" : "; --split none counts all of them");
     }
     return cli_interactions_check(&data);
 }

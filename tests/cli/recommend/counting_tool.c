@@ -155,6 +155,7 @@ static void options_of_trainings_are_refused(void **state)
         assert_refused(line, 2, " does not go with --arch ");
         assert_int_equal(tool("test ! -e none"), 0);
     }
+    assert_refused("$A train recommend -d log.tsv -o none --arch ease --refit", 2, "; --split none counts all of them");
     assert_refused("$A train recommend -d log.tsv -o none --l2 3", 2, "--l2 is for --arch ease");
     assert_refused("$A train recommend -d log.tsv -o none -m ease", 1, "attend-ease");
 }
