@@ -47,8 +47,8 @@ static void each_type_that_is_opened_is_identified(void **state)
     assert_string_equal(att_subject_name(ATT_SUBJECT_CAPTION), "captioner");
     assert_string_equal(att_subject_name(ATT_SUBJECT_NONE), "model");
     assert_string_equal(att_subject_name((att_subject)77), "model");
-    assert_int_equal(types, 26); /* bert and eight relatives; marian, attend-seq2seq; gpt2 and six like Llama; five of
-                                    vision; captioner; two */
+    assert_int_equal(types, 29); /* bert and eight relatives; marian, attend-seq2seq; gpt2 and six like Llama; five of
+                                    vision; captioner; five of recommenders */
 }
 
 static const struct {
