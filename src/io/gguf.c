@@ -138,8 +138,10 @@ static void locate_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t
     att_gguf_tensor *t = &e->t;
     const uint64_t offset = e->offset;
     const att_gguf_type *type = att_gguf_type_of(t->type);
-    static const char supported[] = "F32, F16, BF16, Q8_0, Q4_0 and Q4_1",
-                      instead[] = "; take the file of the model that is called Q8_0 or Q4_0, or its original folder";
+    static const char supported[] =
+        "F32, F16, BF16, Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0, IQ4_NL, IQ4_XS, Q3_K "
+        "and Q2_K",
+                      instead[] = "; take the file of the model that is called Q8_0 or Q4_K_M, or its original folder";
     if (!type)
         att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %u, which is not known; %s are supported%s",
                       t->name, (unsigned)t->type, supported, instead);

@@ -1,5 +1,6 @@
 /* Types of tensors in .gguf files. */
 #include "io/gguf_types.h"
+#include "io/gguf_blocks.h"
 
 enum { F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q8_0 = 8, BF16 = 30, BLOCK = 32 };
 
@@ -10,23 +11,23 @@ static const att_gguf_type types[] = {
     {"Q8_0", Q8_0, BLOCK, 34, true},
     {"Q4_0", Q4_0, BLOCK, 18, true},
     {"Q4_1", Q4_1, BLOCK, 20, true},
-    {"Q5_0", 6, BLOCK, 22, false},
-    {"Q5_1", 7, BLOCK, 24, false},
+    {"Q5_0", 6, BLOCK, 22, true},
+    {"Q5_1", 7, BLOCK, 24, true},
     {"Q8_1", 9, BLOCK, 40, false},
-    {"Q2_K", 10, 256, 84, false},
-    {"Q3_K", 11, 256, 110, false},
-    {"Q4_K", 12, 256, 144, false},
-    {"Q5_K", 13, 256, 176, false},
-    {"Q6_K", 14, 256, 210, false},
+    {"Q2_K", 10, 256, 84, true},
+    {"Q3_K", 11, 256, 110, true},
+    {"Q4_K", 12, 256, 144, true},
+    {"Q5_K", 13, 256, 176, true},
+    {"Q6_K", 14, 256, 210, true},
     {"Q8_K", 15, 256, 292, false},
     {"IQ2_XXS", 16, 256, 66, false},
     {"IQ2_XS", 17, 256, 74, false},
     {"IQ3_XXS", 18, 256, 98, false},
     {"IQ1_S", 19, 256, 50, false},
-    {"IQ4_NL", 20, BLOCK, 18, false},
+    {"IQ4_NL", 20, BLOCK, 18, true},
     {"IQ3_S", 21, 256, 110, false},
     {"IQ2_S", 22, 256, 82, false},
-    {"IQ4_XS", 23, 256, 136, false},
+    {"IQ4_XS", 23, 256, 136, true},
     {"I8", 24, 1, 1, false},
     {"I16", 25, 1, 2, false},
     {"I32", 26, 1, 4, false},
@@ -55,7 +56,7 @@ const att_gguf_type *att_gguf_type_of(int number)
     return NULL;
 }
 
-/* Types that tensors have; others are refused when a file is opened. */
+/* Types that tensors have. Tensors of other types are unpacked (gguf_blocks.h), or refused when a file is opened. */
 static const struct {
     int type;
     att_dtype dtype;
@@ -85,7 +86,13 @@ att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out)
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
 {
     att_tensor from, to;
+    if (att_gguf_is_packed(t->type)) {
+        att_gguf_unpack(t->type, t->elements / att_gguf_type_of(t->type)->block, t->data, out);
+        return ATT_OK;
+    }
     att_status s = att_gguf_view(t, &from);
     s = s ? s : att_wrap(&to, out, ATT_F32, t->rank, t->dim, NULL);
     return s ? s : att_tensor_convert(ctx, &from, &to);
 }
+
+bool att_gguf_needs_unpacking(const att_gguf_tensor *t) { return att_gguf_is_packed(t->type); }

@@ -304,6 +304,17 @@ static void copy_values(source *f, const att_gguf *g)
     put_type(f);
 }
 
+/* Sets *value to a view of a tensor of a .gguf file; or to its numbers, which are unpacked to *floats. */
+static att_status get_value(source *f, const att_gguf_tensor *t, att_tensor *value, float **floats)
+{
+    if (!att_gguf_needs_unpacking(t))
+        return att_gguf_view(t, value);
+    *floats = att_alloc(f->ctx, (size_t)t->elements, sizeof **floats);
+    att_status s = *floats ? ATT_OK : ATT_ERR_MEMORY;
+    s = s ? s : att_gguf_floats(f->ctx, t, *floats);
+    return s ? s : att_wrap(value, *floats, ATT_F32, t->rank, t->dim, NULL);
+}
+
 static att_status write_gguf(source *f, const char *file)
 {
     att_gguf *g;
@@ -311,15 +322,21 @@ static att_status write_gguf(source *f, const char *file)
     s = s ? s : att_gguf_open(f->ctx, f->model, &g);
     if (s)
         return s;
+    const int64_t n = att_gguf_count(g);
+    float **floats = att_calloc(f->ctx, (size_t)n, sizeof *floats); /* of tensors that are unpacked */
+    s = floats ? ATT_OK : ATT_ERR_MEMORY;
     copy_values(f, g);
-    for (int64_t i = 0; !s && i < att_gguf_count(g); i++) {
+    for (int64_t i = 0; !s && i < n; i++) {
         const att_gguf_tensor *t = att_gguf_at(g, i);
         att_gguf_entry e = {.name = t->name, .rank = t->rank, .dtype = type_of(f, t->rank, t->dim)};
         memcpy(e.dim, t->dim, sizeof e.dim);
-        s = att_gguf_view(t, &e.value);
+        s = get_value(f, t, &e.value, &floats[i]);
         att_gguf_put_tensor(&f->w, &e);
     }
     s = s ? s : att_gguf_writer_save(&f->w, file, f->model, &f->progress, check, f);
+    for (int64_t i = 0; floats && i < n; i++)
+        att_free(f->ctx, floats[i]);
+    att_free(f->ctx, floats);
     att_gguf_free(g);
     return s;
 }

@@ -164,9 +164,9 @@ static void what_is_wrong_is_said(void **state)
     file[4] = 3;
     unsigned char *name = memmem(file, n, "w.Q4_1", 6);
     assert_non_null(name);
-    name[6 + 4 + 16] = 12; /* its type */
+    name[6 + 4 + 16] = 15; /* its type */
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_UNSUPPORTED);
-    check_message(ctx, "tensor \"w.Q4_1\" has type Q4_K, which is not supported");
+    check_message(ctx, "tensor \"w.Q4_1\" has type Q8_K, which is not supported");
     name[6 + 4 + 16] = 3;
     name[5] = '0';
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_FORMAT);

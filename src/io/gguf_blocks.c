@@ -1,0 +1,204 @@
+/* In each of these types a number is d q - m: q an integer of 2 to 6 bits, d and m those of its group in the block. A
+ * block begins or ends with one or two factors of f16, by which the small integers that stand for d and m of each group
+ * are multiplied. */
+#include "io/gguf_blocks.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { BLOCK = 32, SUPER = 256, GROUPS = 16 }; /* numbers of a block and of a super-block; most groups in one */
+
+typedef struct unpacked {
+    int8_t q[SUPER];
+    float d[GROUPS], m[GROUPS];
+} unpacked;
+
+static float read_half(const uint8_t *p)
+{
+    const int bits = p[0] | p[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float size = exponent == 0    ? ldexpf((float)fraction, -24)
+                       : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                        : ldexpf((float)(fraction + 1024), exponent - 25);
+    return bits >> 15 ? -size : size;
+}
+
+/* Unpacks `planes` planes of `bits` bits, each of `width` numbers: plane k of a row of bytes has bits k * `bits`, ...
+ * of each byte, and follows plane k - 1. out [SUPER] or [BLOCK]: their sum with what is there, shifted left by `shift`.
+ */
+static void unpack_planes(const uint8_t *bytes, int width, int planes, int bits, int shift, int n, int8_t *out)
+{
+    const int mask = (1 << bits) - 1;
+    for (int i = 0; i < n; i++) {
+        const int row = i / (width * planes), plane = i / width % planes;
+        const int value = bytes[row * width + i % width] >> (plane * bits) & mask;
+        out[i] = (int8_t)(out[i] + (value << shift));
+    }
+}
+
+static void subtract(int8_t *q, int n, int by)
+{
+    for (int i = 0; i < n; i++)
+        q[i] = (int8_t)(q[i] - by);
+}
+
+/* Sets d and m from integers of each group. */
+static void scale_groups(unpacked *u, int groups, float d, const int8_t *scale, float m, const int8_t *min)
+{
+    for (int g = 0; g < groups; g++) {
+        u->d[g] = d * (float)scale[g];
+        u->m[g] = min ? m * (float)min[g] : 0;
+    }
+}
+
+/* ---- blocks of 32 */
+
+static void unpack_fifth_bits(const uint8_t *high, int8_t *q)
+{
+    for (int i = 0; i < BLOCK; i++)
+        q[i] = (int8_t)(q[i] | (high[i / 8] >> i % 8 & 1) << 4);
+}
+
+static void unpack_q5_0(const uint8_t *b, unpacked *u)
+{
+    u->d[0] = read_half(b);
+    unpack_planes(b + 6, 16, 2, 4, 0, BLOCK, u->q);
+    unpack_fifth_bits(b + 2, u->q);
+    subtract(u->q, BLOCK, 16);
+}
+
+static void unpack_q5_1(const uint8_t *b, unpacked *u)
+{
+    u->d[0] = read_half(b);
+    u->m[0] = -read_half(b + 2);
+    unpack_planes(b + 8, 16, 2, 4, 0, BLOCK, u->q);
+    unpack_fifth_bits(b + 4, u->q);
+}
+
+/* The steps of IQ4: unequal, as weights are about normal. */
+static const int8_t steps[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+static void replace_by_steps(int8_t *q, int n)
+{
+    for (int i = 0; i < n; i++)
+        q[i] = steps[q[i]];
+}
+
+static void unpack_iq4_nl(const uint8_t *b, unpacked *u)
+{
+    u->d[0] = read_half(b);
+    unpack_planes(b + 2, 16, 2, 4, 0, BLOCK, u->q);
+    replace_by_steps(u->q, BLOCK);
+}
+
+/* ---- super-blocks of 256 */
+
+/* scales [16], q [64], d, m: groups of 16 with 4 bits each for d and m */
+static void unpack_q2_k(const uint8_t *b, unpacked *u)
+{
+    int8_t scale[GROUPS], min[GROUPS];
+    for (int g = 0; g < GROUPS; g++)
+        scale[g] = b[g] & 15, min[g] = (int8_t)(b[g] >> 4);
+    scale_groups(u, GROUPS, read_half(b + 80), scale, read_half(b + 82), min);
+    unpack_planes(b + 16, 32, 4, 2, 0, SUPER, u->q);
+}
+
+/* inverted third bits [32], q [64], scales [12], d: groups of 16 with 6 bits */
+static void unpack_q3_k(const uint8_t *b, unpacked *u)
+{
+    const uint8_t *s = b + 96;
+    int8_t scale[GROUPS];
+    for (int g = 0; g < GROUPS; g++)
+        scale[g] = (int8_t)(((s[g % 8] >> (4 * (g / 8)) & 15) | (s[8 + g % 4] >> (2 * (g / 4)) & 3) << 4) - 32);
+    scale_groups(u, GROUPS, read_half(b + 108), scale, 0, NULL);
+    unpack_planes(b + 32, 32, 4, 2, 0, SUPER, u->q);
+    unpack_planes(b, 32, 8, 1, 2, SUPER, u->q);
+    subtract(u->q, SUPER, 4);
+}
+
+/* Unpacks eight scales and eight minimums of 6 bits from 12 bytes. */
+static void unpack_six_bits(const uint8_t *s, int8_t *scale, int8_t *min)
+{
+    for (int g = 0; g < 4; g++) {
+        scale[g] = s[g] & 63;
+        min[g] = s[4 + g] & 63;
+        scale[4 + g] = (int8_t)((s[8 + g] & 15) | (s[g] >> 2 & 0x30));
+        min[4 + g] = (int8_t)(s[8 + g] >> 4 | (s[4 + g] >> 2 & 0x30));
+    }
+}
+
+/* d, m, scales [12], q [128]: groups of 32 */
+static void unpack_q4_k(const uint8_t *b, unpacked *u)
+{
+    int8_t scale[8], min[8];
+    unpack_six_bits(b + 4, scale, min);
+    scale_groups(u, 8, read_half(b), scale, read_half(b + 2), min);
+    unpack_planes(b + 16, 32, 2, 4, 0, SUPER, u->q);
+}
+
+/* as Q4_K, with fifth bits [32] before q */
+static void unpack_q5_k(const uint8_t *b, unpacked *u)
+{
+    int8_t scale[8], min[8];
+    unpack_six_bits(b + 4, scale, min);
+    scale_groups(u, 8, read_half(b), scale, read_half(b + 2), min);
+    unpack_planes(b + 48, 32, 2, 4, 0, SUPER, u->q);
+    unpack_planes(b + 16, 32, 8, 1, 4, SUPER, u->q);
+}
+
+/* q [128], fifth and sixth bits [64], scales [16], d: groups of 16 with 8 bits */
+static void unpack_q6_k(const uint8_t *b, unpacked *u)
+{
+    int8_t scale[GROUPS];
+    memcpy(scale, b + 192, sizeof scale);
+    scale_groups(u, GROUPS, read_half(b + 208), scale, 0, NULL);
+    unpack_planes(b, 64, 2, 4, 0, SUPER, u->q);
+    unpack_planes(b + 128, 32, 4, 2, 4, SUPER, u->q);
+    subtract(u->q, SUPER, 32);
+}
+
+/* d, upper bits of scales [2], lower ones [4], q [128]: groups of 32 with 6 bits */
+static void unpack_iq4_xs(const uint8_t *b, unpacked *u)
+{
+    const int high = b[2] | b[3] << 8;
+    int8_t scale[8];
+    for (int g = 0; g < 8; g++)
+        scale[g] = (int8_t)(((b[4 + g / 2] >> (4 * (g % 2)) & 15) | (high >> (2 * g) & 3) << 4) - 32);
+    scale_groups(u, 8, read_half(b), scale, 0, NULL);
+    unpack_planes(b + 8, 16, 2, 4, 0, SUPER, u->q);
+    replace_by_steps(u->q, SUPER);
+}
+
+/* ---- all */
+
+static const struct {
+    int type, bytes, numbers, group; /* its number in files; bytes and numbers of a block; numbers of a group */
+    void (*unpack)(const uint8_t *block, unpacked *u);
+} packed[] = {
+    {6, 22, BLOCK, BLOCK, unpack_q5_0}, {7, 24, BLOCK, BLOCK, unpack_q5_1},    {10, 84, SUPER, 16, unpack_q2_k},
+    {11, 110, SUPER, 16, unpack_q3_k},  {12, 144, SUPER, 32, unpack_q4_k},     {13, 176, SUPER, 32, unpack_q5_k},
+    {14, 210, SUPER, 16, unpack_q6_k},  {20, 18, BLOCK, BLOCK, unpack_iq4_nl}, {23, 136, SUPER, 32, unpack_iq4_xs},
+};
+enum { PACKED = sizeof packed / sizeof *packed };
+
+static int find(int type)
+{
+    int i = 0;
+    while (i < PACKED && packed[i].type != type)
+        i++;
+    return i;
+}
+
+bool att_gguf_is_packed(int type) { return find(type) < PACKED; }
+
+void att_gguf_unpack(int type, int64_t count, const void *blocks, float *out)
+{
+    const int k = find(type), n = packed[k].numbers, group = packed[k].group;
+    const uint8_t *block = blocks;
+    for (int64_t b = 0; b < count; b++, block += packed[k].bytes, out += n) {
+        unpacked u = {0};
+        packed[k].unpack(block, &u);
+        for (int i = 0; i < n; i++)
+            out[i] = u.d[i / group] * (float)u.q[i] - u.m[i / group];
+    }
+}
