@@ -166,11 +166,13 @@ static att_status find_plain(att_ctx *ctx, const char *folder, bool *plain)
         return s;
     const bool has_modules = att_is_file(modules), has_config = att_is_file(config);
     *plain = !has_modules && has_config;
-    return has_modules || has_config
-               ? ATT_OK
-               : att_fail(ctx, ATT_ERR_IO,
-                          "%s: is not the folder of a sentence model: there is neither modules.json nor config.json",
-                          folder);
+    if (has_modules || has_config)
+        return ATT_OK;
+    s = att_refuse_adapter(ctx, folder);
+    return s ? s
+             : att_fail(ctx, ATT_ERR_IO,
+                        "%s: is not the folder of a sentence model: there is neither modules.json nor config.json",
+                        folder);
 }
 
 att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)

@@ -115,7 +115,7 @@ typedef enum reading { IS_NOT_READ, IS_READ, FOLDER_IS_READ } reading;
 /* Returns whether writing t would change the input at `path`, which is the value of an option or an argument. */
 static reading read_at(const target *t, const char *path, const char *name)
 {
-    const bool images = strstr(name, "IMAGE") || !strcmp(name, "FOLDER");
+    const bool images = strstr(name, "IMAGE") || strstr(name, "FOLDER");
     struct stat s;
     if (stat(path, &s))
         return IS_NOT_READ;

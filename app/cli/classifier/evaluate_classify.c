@@ -21,7 +21,7 @@ static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "model folder, or name of a vision model or text classifier in the models folder or of the one that comes "
              "with attend"},
-    {"data", 'd', "DATA", .text = &data, .required = true,
+    {"data", 'd', "FOLDER|FILE", .text = &data, .required = true,
      .help = "images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches. Of a text "
              "classifier: a table of texts and their labels, which may end in .gz"},
     {"split", 0, "train|test", .choice = &split, .help = "part of the images"},

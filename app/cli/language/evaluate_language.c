@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_TEXT = 100 };
+enum { SMALL_TEXT = 64 };
 
 static const char *model_name;
 static int64_t window, stride, threads;
