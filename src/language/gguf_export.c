@@ -36,12 +36,13 @@ static att_dtype type_of(const source *f, int rank, const int64_t *dim)
 {
     if (rank < 2)
         return ATT_F32;
-    return f->dtype == ATT_Q8_0 && dim[rank - 1] % BLOCK ? ATT_F16 : f->dtype;
+    const bool blocks = f->dtype == ATT_Q8_0 || f->dtype == ATT_Q4_0;
+    return blocks && dim[rank - 1] % BLOCK ? ATT_F16 : f->dtype;
 }
 
 static void put_type(source *f)
 {
-    static const int types[] = {[ATT_F32] = 0, [ATT_F16] = 1, [ATT_Q8_0] = 7, [ATT_BF16] = 32};
+    static const int types[] = {[ATT_F32] = 0, [ATT_F16] = 1, [ATT_Q4_0] = 2, [ATT_Q8_0] = 7, [ATT_BF16] = 32};
     att_gguf_put_int(&f->w, "general.file_type", types[f->dtype]);
     att_gguf_put_int(&f->w, "general.quantization_version", QUANTIZATION_VERSION);
 }
@@ -354,8 +355,8 @@ att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, con
     att_gguf_options o;
     if (att_options_read(&o, sizeof o, options, "att_gguf_options"))
         return ATT_ERR_ARGUMENT;
-    if (o.dtype != ATT_F32 && o.dtype != ATT_F16 && o.dtype != ATT_BF16 && o.dtype != ATT_Q8_0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_write: dtype is %s, not f32, f16, bf16 or Q8_0",
+    if (o.dtype != ATT_F32 && o.dtype != ATT_F16 && o.dtype != ATT_BF16 && o.dtype != ATT_Q8_0 && o.dtype != ATT_Q4_0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_write: dtype is %s, not f32, f16, bf16, Q8_0 or Q4_0",
                         att_dtype_name(o.dtype));
     char gguf[ATT_MAX_PATH];
     att_status s = att_gguf_path(ctx, model, "config.json", gguf);

@@ -118,12 +118,12 @@ static void a_file_of_f32_has_the_logits_of_the_folder(void **state)
 }
 
 /* Logits of a model whose weights become int8 when it is opened */
-static void logits_of_int8(const char *folder, float out[TOKENS * VOCABULARY])
+static void logits_of(const char *folder, att_weight_type weights, float out[TOKENS * VOCABULARY])
 {
     att_language_model *m;
     att_tape *t;
     att_tensor v;
-    const att_model_options o = {.size = sizeof o, .weights = ATT_WEIGHT_TYPE_INT8};
+    const att_model_options o = {.size = sizeof o, .weights = weights};
     if (att_language_model_open(ctx, folder, &o, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
@@ -140,7 +140,7 @@ static void a_file_of_q8_0_has_the_logits_of_int8_weights(void **state)
     static float want[TOKENS * VOCABULARY], is[TOKENS * VOCABULARY];
     for (int i = 0; i < 3; i++) {
         const fixture f = begin(&wide[i], &(tiny_weights){.bf16 = i == 1});
-        logits_of_int8(f.folder.path, want);
+        logits_of(f.folder.path, ATT_WEIGHT_TYPE_INT8, want);
         write_file(f.folder.path, f.file, ATT_Q8_0);
         tiny_logits(ctx, f.file, ids, TOKENS, is);
         assert_memory_equal(is, want, sizeof want);
@@ -153,6 +153,22 @@ static void a_file_of_q8_0_has_the_logits_of_int8_weights(void **state)
         att_gguf_free(g);
         end(&f);
     }
+}
+
+static void a_file_of_q4_0_has_the_logits_of_int4_weights(void **state)
+{
+    (void)state;
+    static float want[TOKENS * VOCABULARY], is[TOKENS * VOCABULARY];
+    const fixture f = begin(&wide[0], NULL);
+    logits_of(f.folder.path, ATT_WEIGHT_TYPE_INT4, want);
+    write_file(f.folder.path, f.file, ATT_Q4_0);
+    tiny_logits(ctx, f.file, ids, TOKENS, is);
+    assert_memory_equal(is, want, sizeof want);
+    att_gguf *g = open_file(f.file);
+    assert_string_equal(att_gguf_find(g, "blk.1.attn_q.weight")->type_name, "Q4_0");
+    assert_int_equal(att_gguf_int(g, "general.file_type", 0, 100), 2);
+    att_gguf_free(g);
+    end(&f);
 }
 
 static void rows_that_are_no_blocks_become_f16(void **state)
@@ -406,7 +422,7 @@ static void other_models_are_refused(void **state)
     assert_refused(&f, ATT_ERR_FORMAT, "layers.1.mlp.up_proj.weight");
     end(&f);
     f = begin(&tiny_llamas[0], NULL);
-    assert_int_equal(att_gguf_write(ctx, f.folder.path, f.file, ATT_OPTIONS(att_gguf_options, .dtype = ATT_Q4_0)),
+    assert_int_equal(att_gguf_write(ctx, f.folder.path, f.file, ATT_OPTIONS(att_gguf_options, .dtype = ATT_Q4_1)),
                      ATT_ERR_ARGUMENT);
     write_file(f.folder.path, f.file, ATT_F32);
     assert_int_equal(att_gguf_write(ctx, f.file, f.file, NULL), ATT_ERR_ARGUMENT);
@@ -481,6 +497,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_of_f32_has_the_logits_of_the_folder),
         cmocka_unit_test(a_file_of_q8_0_has_the_logits_of_int8_weights),
+        cmocka_unit_test(a_file_of_q4_0_has_the_logits_of_int4_weights),
         cmocka_unit_test(rows_that_are_no_blocks_become_f16),
         cmocka_unit_test(a_round_trip_changes_nothing),
         cmocka_unit_test(pieces_with_scores_are_the_same),

@@ -43,7 +43,8 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("echo GGUF >bad.gguf; $A convert bad.gguf -o out2", 1, "bad.gguf");
     assert_refused("$A convert m.gguf -o out2 --dtype int8", 2,
                    "--dtype int8 is for a .gguf file, but out2 is a folder; give f32, f16 or bf16");
-    assert_refused("$A convert m.gguf -o out2.gguf --dtype int4", 2, "f32|f16|bf16|int8");
+    assert_refused("$A convert m.gguf -o out2 --dtype int4", 2,
+                   "--dtype int4 is for a .gguf file, but out2 is a folder; give f32, f16 or bf16");
     assert_refused("$A convert m.gguf -o m.gguf", 1, "--output m.gguf would replace m.gguf, which this command reads");
     assert_refused("mkdir d.gguf; $A convert m.gguf -o d.gguf", 1, "d.gguf cannot be written: it is a folder");
     assert_refused("$A convert $D -o out2", 1, "is a sentence model: attend embed");
