@@ -365,11 +365,11 @@ ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char 
 
 /* Writes a language model as a .gguf file for llama.cpp: matrices as dtype and vectors as f32. With ATT_Q8_0 or
  * ATT_Q4_0, matrices whose rows are not multiples of 32 become f16. model: a folder of LlamaForCausalLM,
- * Qwen2ForCausalLM or Qwen3ForCausalLM with its tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces
- * (Llama 2); or a .gguf file or a folder with one, whose values are copied except the type. An existing file is
- * replaced; the new one appears completely or not at all. options or NULL: defaults. Errors: those of opening the model
- * and its tokenizer; settings of either that the format cannot express; a number that is too large for dtype; file is
- * the model itself.
+ * Qwen2ForCausalLM or Qwen3ForCausalLM, or of MistralForCausalLM without a sliding window, with its tokenizer, of byte
+ * level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a .gguf file or a folder with one, whose values are
+ * copied except the type. An existing file is replaced; the new one appears completely or not at all. options or NULL:
+ * defaults. Errors: those of opening the model and its tokenizer; settings of either that the format cannot express; a
+ * number that is too large for dtype; file is the model itself.
  */
 ATT_API att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, const att_gguf_options *options);
 

@@ -67,15 +67,16 @@ const cli_command cli_convert = {
     .arguments = "MODEL",
     .min_arguments = 1,
     .max_arguments = 1,
-    .details = "Writes a language model as a folder that `transformers` opens, or as a .gguf file for\n"
-               "llama.cpp. MODEL is a folder with model.safetensors, a .gguf file, or a folder with one.\n"
-               "What is written appears completely or not at all.\n\n"
-               "A folder: f32 has exactly the values of the weights, f16 and bf16 are rounded. That of a\n"
-               ".gguf file has config.json, tokenizer.json and the chat template, too.\n\n"
-               "A .gguf file: the architectures are llama, qwen2 and qwen3. int8 is Q8_0 and int4 Q4_0, for matrices\n"
-               "whose rows are in whole blocks of 32 (others are F16), as in llama.cpp; vectors are F32.\n"
-               "The metadata of another .gguf file (tokenizer, chat template, name) are copied. A file of\n"
-               "another type, such as Q4_K_M, is unpacked and quantized anew.",
+    .details =
+        "Writes a language model as a folder that `transformers` opens, or as a .gguf file for\n"
+        "llama.cpp. MODEL is a folder with model.safetensors, a .gguf file, or a folder with one.\n"
+        "What is written appears completely or not at all.\n\n"
+        "A folder: f32 has exactly the values of the weights, f16 and bf16 are rounded. That of a\n"
+        ".gguf file has config.json, tokenizer.json and the chat template, too.\n\n"
+        "A .gguf file: the model is one of llama, mistral, qwen2 and qwen3. int8 is Q8_0 and int4 Q4_0, for matrices\n"
+        "whose rows are in whole blocks of 32 (others are F16), as in llama.cpp; vectors are F32.\n"
+        "The metadata of another .gguf file (tokenizer, chat template, name) are copied. A file of\n"
+        "another type, such as Q4_K_M, is unpacked and quantized anew.",
     .examples = "attend convert SmolLM2-135M-Instruct -o smollm2\n"
                 "attend convert smollm2 -o smollm2-q8_0.gguf\n"
                 "attend convert qwen2.5-0.5b-instruct-q8_0.gguf -o qwen --dtype bf16",

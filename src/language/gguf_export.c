@@ -121,23 +121,29 @@ static void put_settings(source *f)
 
 static att_status read_settings(source *f)
 {
-    static const char *const types[] = {"llama", "qwen2", "qwen3"};
+    static const char *const types[][2] = {{"llama", "llama"},
+                                           {"mistral", "llama"},
+                                           {"qwen2", "qwen2"},
+                                           {"qwen3", "qwen3"}}; /* architectures of the file */
+    enum { TYPES = sizeof types / sizeof *types };
     att_settings *s = &f->settings;
     att_settings_read(s, f->ctx, f->model, "config.json", true);
     const char *type = att_settings_text(s, "model_type", NULL);
     size_t i = 0;
-    while (i < 3 && strcmp(type, types[i]) != 0)
+    while (i < TYPES && strcmp(type, types[i][0]) != 0)
         i++;
-    if (i == 3 && !s->status)
+    if (i == TYPES && !s->status)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
-                          "\"model_type\" is \"%.80s\", which is not supported in a .gguf file; llama, qwen2 and qwen3 "
-                          "are",
+                          "\"model_type\" is \"%.80s\", which is not supported in a .gguf file; llama, mistral, qwen2 "
+                          "and qwen3 are",
                           type);
     if (!s->status)
         att_llama_config_read(s, &f->c);
     if (!s->status && f->c.window > 0)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"sliding_window\" is %lld, which a .gguf file of %s cannot express",
                           (long long)f->c.window, type);
+    if (!s->status)
+        f->c.type = types[i][1];
     return s->status;
 }
 
