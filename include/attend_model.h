@@ -186,7 +186,9 @@ typedef struct att_model_path {
  * - a name in the models folder, such as "all-MiniLM-L6-v2": $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else
  *   $HOME/.local/share/attend/models;
  * - the name of a model that comes with attend: share/attend/models where the program is installed, else `models`
- *   beside the program, else share/attend/models where the library was installed.
+ *   beside the program, else share/attend/models where the library was installed;
+ * - OWNER/NAME or OWNER/NAME@REVISION of the Hugging Face Hub, in its cache on this machine (att_hub_find, with
+ *   weights), unless a file or folder has this path.
  *
  *     att_model_path path;
  *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, NULL, &m)) ... att_error(NULL)
@@ -198,6 +200,21 @@ ATT_API att_status att_models_folder(att_model_path *out);
 /* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
  * alphabetical order: folders with a config.json, a modules.json or a .gguf file. user or NULL. */
 ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
+/* How att_hub_find searches. */
+typedef struct att_hub_options {
+    size_t size;
+    const char *cache; /* [call] a folder; or NULL: that of att_hub_cache */
+    bool incomplete;   /* whether a snapshot without weights counts, too; it may have a tokenizer */
+} att_hub_options;
+/* Finds OWNER/NAME, OWNER/NAME@REVISION or NAME in the cache of the Hugging Face Hub, where huggingface_hub,
+ * transformers and `hf download` put models: CACHE/models--OWNER--NAME/snapshots/COMMIT. REVISION is a branch, a tag or
+ * a commit, default "main". A snapshot counts if it has a .safetensors or .gguf file, and all files of its index.
+ * options or NULL: defaults. Errors: no such snapshot (the message has the command that downloads it); not a name that
+ * the Hub allows; out of memory. */
+ATT_API att_status att_hub_find(const char *name, const att_hub_options *options, att_model_path *out);
+/* Returns the path of that cache, which need not exist: $HF_HUB_CACHE, else $HF_HOME/hub, else
+ * $XDG_CACHE_HOME/huggingface/hub, else $HOME/.cache/huggingface/hub. Error: none of the variables is set. */
+ATT_API att_status att_hub_cache(att_model_path *out);
 
 /* ---- 3 Models of any kind ----------------------------------------------- */
 

@@ -3,39 +3,10 @@ pathlib, which take as long to import as all of attend, are imported where they 
 import os
 import warnings
 
-from attend._attend import FileNotFound, find_model
+from attend._attend import FileNotFound, find_model, find_snapshot
 
 _NOT_NEEDED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.onnx_data", "*.ot", "*.pt", "*.pth", "*.ckpt", "*.tflite",
                "openvino/*", "onnx/*", "coreml/*", "original/*"]
-
-
-def hub_cache():
-    """The folder of huggingface_hub's cache, as that has it"""
-    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return os.path.expandvars(os.path.expanduser(cache or os.path.join(home, "hub")))
-
-
-def _is_whole(snapshot):
-    """Does it have weights, all files of them? What was not downloaded is missing, or a link to nothing."""
-    import json
-    index = snapshot / "model.safetensors.index.json"
-    if index.is_file():
-        try:
-            return all((snapshot / file).is_file() for file in set(json.loads(index.read_bytes())["weight_map"].values()))
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return True  # the library says what is wrong with it
-    return any(path.is_file() for pattern in ("*.safetensors", "*.gguf") for path in snapshot.glob(pattern))
-
-
-def _cached(name, revision, cache, weights):
-    """The snapshot of a name of the Hub in the cache, with all weights if these are needed, or None"""
-    import pathlib
-    folder = pathlib.Path(cache) / f"models--{name.replace('/', '--')}"
-    reference = folder / "refs" / revision
-    commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
-    snapshot = folder / "snapshots" / commit
-    return snapshot if snapshot.is_dir() and (not weights or _is_whole(snapshot)) else None
 
 
 def warn_without_modules(path):
@@ -53,47 +24,47 @@ def warn_without_modules(path):
                       f"hf download {name} gets it if there is one", stacklevel=3)
 
 
-def _download(name, revision, cache, token):
+def _download(name, options, missing):
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise FileNotFound(f"{name} is neither a folder nor in the cache of the Hugging Face Hub, {cache}: "
-                           f"hf download {name} puts it there (pip install huggingface_hub)") from None
+        raise FileNotFound(f"{missing} (pip install huggingface_hub)") from None
     try:
-        return snapshot_download(name, revision=revision, cache_dir=cache, token=token, ignore_patterns=_NOT_NEEDED)
+        return snapshot_download(name, ignore_patterns=_NOT_NEEDED, **options)
     except Exception as error:  # of many classes, by version
-        raise FileNotFound(f"{name} is not in the cache of the Hugging Face Hub, {cache}, and cannot be "
-                           f"downloaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+        raise FileNotFound(f"{missing}; it cannot be downloaded: "
+                           f"{str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
 
 
-def _find_bare(name, revision, cache, weights):
+def _find_bare(name, at, cache, weights):
     """A name without owner: of attend's models, else of the Hub, where sentence-transformers is the owner if none is"""
     try:
         return os.path.abspath(find_model(name))
     except FileNotFound as error:
         for known in (f"sentence-transformers/{name}", name):
-            found = _cached(known, revision, cache, weights)
-            if found:
-                return str(found)
+            try:
+                return find_snapshot(known + at, cache, weights)
+            except FileNotFound:
+                pass
         raise FileNotFound(f"{error}; attend fetch {name} downloads it if it is among the models that attend fetch lists, "
                            f"of the Hugging Face Hub the owner is needed, too: hf download OWNER/{name}") from None
 
 
 def find(name, *, revision=None, local_files_only=False, cache_folder=None, token=None, weights=True):
-    """The path of a model for the library: a path; a bare name; OWNER/NAME of the Hub, which is looked for in its cache,
-    then downloaded if huggingface_hub can be imported and local_files_only is not set. weights: whether they are needed."""
-    text, revision = os.fspath(name), revision or "main"
-    cache = os.fspath(cache_folder) if cache_folder else hub_cache()
+    """The path of a model for the library: a path; a bare name; OWNER/NAME[@REVISION] of the Hub, which is looked for in
+    its cache, then downloaded if huggingface_hub can be imported and local_files_only is not set. weights: whether they
+    are needed."""
+    text, at, cache = os.fspath(name), f"@{revision}" if revision else "", cache_folder or None
     if os.path.exists(text) and ("/" in text or os.path.isfile(text)):
         return os.path.abspath(text)  # also after a change of folder, and in other processes
     if text and "/" not in text:
-        return _find_bare(text, revision, cache, weights)
+        return _find_bare(text, at, cache, weights)
     if text.count("/") != 1 or text.startswith(("/", ".", "~")) or text.endswith(("/", ".gguf")):
         return find_model(text)  # says that it is not there
-    found = _cached(text, revision, cache, weights)
-    if found:
-        return str(found)
-    if local_files_only:
-        raise FileNotFound(f"{text} is neither a folder nor in the cache of the Hugging Face Hub, {cache}, and "
-                           f"local_files_only is set: hf download {text} puts it there")
-    return _download(text, revision, cache, token)
+    try:
+        return find_snapshot(text + at, cache, weights)
+    except FileNotFound as missing:
+        if local_files_only:
+            raise FileNotFound(f"{missing}; local_files_only is set") from None
+        name, _, in_name = text.partition("@")
+        return _download(name, {"revision": revision or in_name or None, "cache_dir": cache, "token": token}, missing)

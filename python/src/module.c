@@ -31,6 +31,25 @@ static PyObject *find_model(PyObject *module, PyObject *name)
     return model_path(PyModule_GetState(module), name, &path) ? PyUnicode_DecodeFSDefault(path.text) : NULL;
 }
 
+static PyObject *find_snapshot(PyObject *module, PyObject *args)
+{
+    module_state *state = PyModule_GetState(module);
+    const char *name;
+    PyObject *folder, *cache = NULL;
+    int weights;
+    att_model_path path;
+    if (!PyArg_ParseTuple(args, "sOp:find_snapshot", &name, &folder, &weights) ||
+        (folder != Py_None && !PyUnicode_FSConverter(folder, &cache)))
+        return NULL;
+    const att_hub_options options = {
+        .size = sizeof options, .cache = cache ? PyBytes_AsString(cache) : NULL, .incomplete = !weights};
+    att_status status = att_hub_find(name, &options, &path);
+    Py_XDECREF(cache);
+    if (status == ATT_ERR_IO)
+        return raise_not_found(state);
+    return status == ATT_OK ? PyUnicode_DecodeFSDefault(path.text) : raise_status(state, status);
+}
+
 static PyMethodDef functions[] = {
     {"set_threads", set_threads, METH_VARARGS,
      "set_threads(n, /)\n--\n\nHas later calls use n threads; 0: all with which the module began."},
@@ -45,6 +64,8 @@ static PyMethodDef functions[] = {
     {"identify", model_identify, METH_O, "identify(path, /)\n--\n\nWhat a model is: (kind, model_type, architecture)."},
     {"find_model", find_model, METH_O,
      "find_model(name, /)\n--\n\nThe path of a model: of a folder, or of a name in the models folder."},
+    {"find_snapshot", find_snapshot, METH_VARARGS,
+     "find_snapshot(name, cache, weights, /)\n--\n\nThe path of OWNER/NAME[@REVISION] in a cache of the Hub."},
     {"similarity", similarity, METH_VARARGS,
      "similarity(a, b, name='cosine', pairwise=False, /)\n--\n\nOf each row of a [n, dim] with each of b [m, dim]: "
      "[n, m]; or, pairwise, with the row of the same number: [n]."},

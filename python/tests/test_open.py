@@ -80,6 +80,7 @@ def test_a_snapshot_of_the_cache(cache):
     put(cache, "somebody/some-model", GOLDEN / "tiny_llama", revision="v2", commit="ffff")
     assert type(attend.open("somebody/some-model", revision="v2")) is attend.Generator
     assert type(attend.open("somebody/some-model", revision="ffff", local_files_only=True)) is attend.Generator
+    assert type(attend.open("somebody/some-model@v2")) is attend.Generator
     with pytest.raises(FileNotFoundError):
         attend.open("somebody/some-model", revision="v3")
 
@@ -157,9 +158,11 @@ def test_what_is_not_in_the_cache_is_downloaded(cache, monkeypatch):
     assert type(attend.open("a/b", revision="v1")) is attend.Generator and asked == [("a/b", "v1")]
     attend.open("a/b")
     assert len(asked) == 1  # it is there
+    attend.open("a/d@v1")
+    assert asked[1] == ("a/d", "v1")
     with pytest.raises(FileNotFoundError, match="cannot be downloaded: 404$"):
         attend.open("a/none")
-    with pytest.raises(FileNotFoundError, match="local_files_only is set: hf download a/c"):
+    with pytest.raises(FileNotFoundError, match="hf download a/c puts it there; local_files_only is set"):
         attend.open("a/c", local_files_only=True)
 
 

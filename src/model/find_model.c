@@ -3,6 +3,7 @@
 
 #include "attend_util.h"
 #include "io/gguf.h"
+#include "model/hub.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -166,6 +167,17 @@ static att_status not_found(const char *name, const char *folder)
                    name, in, *list.text ? list.text : "none");
 }
 
+/* Finds OWNER/NAME in the cache of the Hugging Face Hub. */
+static att_status find_in_hub(const char *name, const char *folder, att_model_path *out)
+{
+    const att_status s = att_hub_find(name, NULL, out);
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", att_error(NULL));
+    return s == ATT_ERR_IO ? att_fail(NULL, s, "%s; nor is it a folder, or a model in %s", sentence,
+                                      *folder ? folder : "a models folder")
+                           : s;
+}
+
 att_status att_model_find(const char *name, att_model_path *out)
 {
     if (att_require(__func__, ATT_NAMED({"name", name}, {"out", out})))
@@ -183,5 +195,5 @@ att_status att_model_find(const char *name, att_model_path *out)
             return ATT_OK;
     }
     out->text[0] = 0;
-    return not_found(name, own.text);
+    return att_hub_is_name(name) && !att_exists(name) ? find_in_hub(name, own.text, out) : not_found(name, own.text);
 }

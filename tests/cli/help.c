@@ -127,11 +127,12 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
 {
     (void)state;
     assert_int_equal(
-        tool("mkdir here && cd here && mkdir folder folder/mine; >aa; >p.spm; $A help --completion bash >c && cat "
+        tool("mkdir -p here hub/models--ann--a-model hub/models--old && cd here && mkdir folder folder/mine; >aa; "
+             ">p.spm; $A help --completion bash >c && cat "
              ">complete <<'END'\n"
              ". ./c; COMP_WORDS=(attend \"$@\"); COMP_CWORD=$#; _attend; echo \"${COMPREPLY[*]}\"\n"
              "END\n"
-             "export ATTEND_MODELS=folder; bash complete help tr; bash complete help train ''; "
+             "export ATTEND_MODELS=folder HF_HUB_CACHE=../hub; bash complete help tr; bash complete help train ''; "
              "bash complete help bench ba; bash complete help embed ''; bash complete embed -m ''; "
              "bash complete tokenize -m ''; bash complete tokenize -m p; bash complete embed -m a; "
              "bash complete train embed -p ''; "
@@ -139,8 +140,8 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
         0);
     assert_string_equal(
         tool_out, "train translate\ncaption classify embed recommend rerank translate\nbandwidth\n\ntatoeba-de-en "
-                  "fashion-mnist flickr8k-captions mine folder\n"
-                  "tatoeba-de-en fashion-mnist flickr8k-captions mine folder p.spm\np.spm\n\n"
+                  "fashion-mnist flickr8k-captions mine ann/a-model folder\n"
+                  "tatoeba-de-en fashion-mnist flickr8k-captions mine ann/a-model folder p.spm\np.spm\nann/a-model\n"
                   "aa c complete folder p.spm\nfolder\n");
 }
 

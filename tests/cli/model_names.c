@@ -103,6 +103,33 @@ static void a_folder_whose_subfolder_has_the_model_is_refused_with_its_name(void
     assert_int_equal(tool("$A embed --text a -m outer/snapshots/a1"), 0);
 }
 
+/* In the cache of the Hugging Face Hub, as huggingface_hub lays it out: files are links to blobs. */
+static void a_name_of_the_hub_is_a_model_of_every_command(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("snapshot() { at=hub/models--$1/snapshots/0a; shift; mkdir -p $at $at/../../refs $at/../../blobs "
+             "&& cp -r $@ $at && printf 0a >$at/../../refs/main && (cd $at && for f in *.*; do "
+             "mv $f ../../blobs && ln -s ../../blobs/$f .; done); } && snapshot ann--first $D/*.json $D/1_* "
+             "$D/*.txt $D/*.safetensors && snapshot bob--de-en $T/* && echo a b >in"),
+        0);
+    setenv("HF_HUB_CACHE", "hub", 1);
+    assert_int_equal(tool("$A embed -m $D in >1 && $A embed -m ann/first in >2 && cmp 1 2 && $A embed -m ann/first@0a "
+                          "in >2 && cmp 1 2 && $A search -m ann/first -c in a && $A info -m ann/first"),
+                     0);
+    assert_has(tool_out, "ann/first");
+    assert_int_equal(tool("$A translate -m $T in >1 && $A translate -m bob/de-en in >2 && cmp 1 2"), 0);
+    assert_refused("$A embed -m bob/de-en in", 1, "attend: bob/de-en is a translator: attend translate\n");
+    assert_refused("ATTEND_MODELS=none $A embed -m ann/other in", 1,
+                   "attend: \"ann/other\" is not in the cache of the Hugging Face Hub, hub: hf download ann/other puts "
+                   "it there; nor is it a folder, or a model in none\n");
+    assert_int_equal(tool("rm hub/models--ann--first/blobs/model.safetensors"), 0);
+    assert_refused("$A embed -m ann/first in", 1,
+                   "is in the cache of the Hugging Face Hub, hub, but without all of its weights (.safetensors or "
+                   ".gguf): hf download ann/first gets them");
+    unsetenv("HF_HUB_CACHE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +139,7 @@ int main(void)
         cmocka_unit_test(language_models_are_recognized),
         cmocka_unit_test(vision_models_are_recognized),
         cmocka_unit_test(a_folder_whose_subfolder_has_the_model_is_refused_with_its_name),
+        cmocka_unit_test(a_name_of_the_hub_is_a_model_of_every_command),
     };
     return cmocka_run_group_tests(tests, names_setup, tool_teardown);
 }

@@ -41,10 +41,15 @@ static const char bash_start[] =
     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
     "        case $path/${COMP_WORDS[i]} in\n";
 
-/* The models that come with attend, and those of the models folder. */
+/* Turns the folders in the cache of the Hugging Face Hub into names: models--OWNER--NAME. */
+#define HUB_NAMES "sed -n 's,^models--\\(.*\\)--\\(.*\\)$,\\1/\\2,p'"
+
+/* The models that come with attend, those of the models folder, and those in the cache of the Hub. */
 static const char bash_models[] = CLI_TRANSLATOR_SHIPPED
     " " CLI_VISION_SHIPPED " " CLI_CAPTIONER_SHIPPED
-    " $(command ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null)";
+    " $(command ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null)"
+    " $(command ls \"${HF_HUB_CACHE:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/hub}\" 2>/dev/null "
+    "| " HUB_NAMES ")";
 
 /* Adds "PATH/WORD": the cases of the words by which the path gets longer. */
 static void bash_paths(FILE *f, const cli_command *c, const char *path)
@@ -208,6 +213,11 @@ static void put_fish(FILE *f)
           "    echo " CLI_VISION_SHIPPED "\n"
           "    echo " CLI_CAPTIONER_SHIPPED "\n"
           "    command ls $folder 2>/dev/null\n"
+          "    set folder ~/.cache/huggingface/hub\n"
+          "    set -q XDG_CACHE_HOME; and set folder $XDG_CACHE_HOME/huggingface/hub\n"
+          "    set -q HF_HOME; and set folder $HF_HOME/hub\n"
+          "    set -q HF_HUB_CACHE; and set folder $HF_HUB_CACHE\n"
+          "    command ls $folder 2>/dev/null | " HUB_NAMES "\n"
           "end\n"
           "complete -c attend -f\n",
           f);

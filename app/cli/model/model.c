@@ -200,6 +200,8 @@ static int find_named(att_subject subject, const char *name, att_model_path *pat
     const shipped_model *shipped = shipped_model_find(name);
     if (shipped)
         return refuse_shipped(shipped, &list);
+    if (strchr(name, '/')) /* a path, or a name of the Hub, whose message has the command that downloads it */
+        return cli_fail("%s", message);
     const char *fetch = to_fetch(name, &list);
     cli_hint hint = {""};
     if (!cli_known_model_find(name) && *near_model(&hint, name, &list))
