@@ -47,6 +47,10 @@ static int list(const char *models)
 
 static int refuse(const char *name)
 {
+    if (strchr(name, '/'))
+        return cli_misuse("\"%s\" is not a model that attend fetch downloads; hf download OWNER/NAME (pip install "
+                          "huggingface_hub) downloads one of the Hugging Face Hub, which -m OWNER/NAME finds",
+                          name);
     enum { MAX_NAMES = 32 };
     const char *names[MAX_NAMES];
     int n = 0;

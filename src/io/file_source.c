@@ -40,10 +40,10 @@ static size_t part_length(const char *path, bool *counts)
 static bool find_name(const char *model, const char *path, char name[ATT_MAX_PATH])
 {
     size_t n = strlen(model), at = 0;
-    const bool is_file = att_is_gguf_name(model);
-    if (strncmp(path, model, n) != 0 || (path[n] && path[n] != '/' && n > 0 && model[n - 1] != '/'))
-        return false;
-    if (is_file != !path[n]) /* a .gguf file is the whole model; a folder is not a file */
+    const bool is_file = att_is_gguf_name(model), begins = strncmp(path, model, n) == 0,
+               inside = begins && (!path[n] || path[n] == '/' || n == 0 || model[n - 1] == '/');
+    /* A .gguf file is the whole model, or one of its parts; a folder is not a file. */
+    if (!(inside && is_file == !path[n]) && !att_gguf_is_part_of_same(model, path))
         return false;
     const char *last = strrchr(path, '/');
     for (const char *p = !is_file ? path + n : last ? last + 1 : path; *p;) {

@@ -191,7 +191,7 @@ static void check_overlaps(att_gguf *g)
     att_free(g->ctx, order);
 }
 
-static void sort_tensors(att_gguf *g)
+void att_gguf_sort_tensors(att_gguf *g)
 {
     if (g->n_tensors > 0)
         qsort(g->tensor, (size_t)g->n_tensors, sizeof *g->tensor, by_name);
@@ -247,20 +247,6 @@ static void read_version(cursor *c)
                       version < OLDEST ? "; take a newer file of the model, or its original folder" : "");
 }
 
-/* Refuses a file in parts, which has all names in the first part, and tensors in each; joined by cat, only those of the
- * first would be found. */
-static void refuse_parts(att_gguf *g)
-{
-    static const char count[] = "split.count";
-    const int64_t parts = att_gguf_has(g, count) ? att_gguf_int(g, count, 0, 1 << 16) : 0;
-    const int64_t part = att_gguf_has(g, "split.no") ? att_gguf_int(g, "split.no", 0, 1 << 16) : 0;
-    if (parts > 1)
-        att_gguf_fail(g, ATT_ERR_UNSUPPORTED,
-                      "is part %lld of a model in %lld files (split.count); join them with llama.cpp: llama-gguf-split "
-                      "--merge FIRST-PART OUTPUT.gguf (cat does not join them)",
-                      (long long)part + 1, (long long)parts);
-}
-
 static void read_all(att_gguf *g)
 {
     cursor c = {g, 0};
@@ -279,8 +265,7 @@ static void read_all(att_gguf *g)
         return;
     settle(g);
     att_gguf_sort_values(g);
-    sort_tensors(g);
-    refuse_parts(g);
+    att_gguf_sort_tensors(g);
     const int64_t alignment =
         att_gguf_has(g, "general.alignment") ? att_gguf_int(g, "general.alignment", 8, 1 << 20) : 32;
     if (!g->status && alignment & (alignment - 1))
@@ -319,7 +304,7 @@ static att_status finish(att_gguf *g, att_gguf **out)
     return s;
 }
 
-att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out)
+att_status att_gguf_open_file(att_ctx *ctx, const char *path, att_gguf **out)
 {
     *out = NULL;
     att_gguf *g = new_file(ctx, path);
@@ -346,6 +331,9 @@ void att_gguf_free(att_gguf *g)
 {
     if (!g)
         return;
+    for (int64_t i = 0; i < g->parts; i++)
+        att_gguf_free(g->part[i]);
+    att_free(g->ctx, g->part);
     att_free(g->ctx, g->value);
     att_free(g->ctx, g->tensor);
     att_bytes_free(&g->texts);
@@ -353,7 +341,13 @@ void att_gguf_free(att_gguf *g)
     att_free(g->ctx, g);
 }
 
-att_memory att_gguf_memory(const att_gguf *g, const void *p) { return att_file_data_memory(&g->data, p); }
+att_memory att_gguf_memory(const att_gguf *g, const void *p)
+{
+    att_memory m = att_file_data_memory(&g->data, p);
+    for (int64_t i = 0; !m && i < g->parts; i++)
+        m = att_file_data_memory(&g->part[i]->data, p);
+    return m;
+}
 
 /* ---- tensors */
 

@@ -20,14 +20,18 @@ typedef struct att_gguf_tensor {
 
 /* Returns whether a name ends in ".gguf", in letters of either case. */
 bool att_is_gguf_name(const char *name);
-/* Finds the .gguf file of a model -> file: path itself, or the only one of the folder `path` that has no file
- * `instead`; "" if the model has another format. Errors: several. (gguf_path.c) */
+/* Returns whether two paths are those of parts of one model: NAME-00001-of-00003.gguf. a and b may be equal. */
+bool att_gguf_is_part_of_same(const char *a, const char *b);
+/* Finds the .gguf file of a model -> file: path itself, or the only one, or the first part, of the folder `path` that
+ * has no file `instead`; "" if the model has another format. Errors: several. (gguf_path.c) */
 att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, char file[ATT_MAX_PATH]);
 
-/* Opens a file. Errors: a file that is not GGUF, or of a version other than 2 and 3; a part that lies outside the file,
- * overlaps another, or occurs twice; a tensor of an unsupported type (the message names it). */
+/* Opens a file, and the others if it is the first part of a model in several (gguf_parts.c). Errors: a file that is not
+ * GGUF, or of a version other than 2 and 3; a tensor or value that lies outside the file, overlaps another, or occurs
+ * twice; a tensor of an unsupported type (the message names it); another part than the first; parts that are missing or
+ * do not belong together. */
 att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);
-/* Opens bytes in memory (not copied, 8-byte aligned); `label` is the path in messages. */
+/* Opens one file in memory (not copied, 8-byte aligned); `label` is the path in messages. */
 att_status att_gguf_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes, att_gguf **out);
 void att_gguf_free(att_gguf *g);
 

@@ -39,9 +39,16 @@ struct att_gguf {
     att_gguf_value *value;  /* [n_values], sorted by key */
     att_gguf_entry *tensor; /* [n_tensors], sorted by name */
     int64_t n_values, n_tensors;
+    att_gguf **part; /* [parts]: the other files of a model, whose tensors are among those of the first one */
+    int64_t parts;
     att_bytes texts; /* keys, names and texts, each followed by a zero byte */
     char label[];    /* the path, for errors */
 };
+
+/* Opens one file as att_gguf_open does, even if it is one part of a model. */
+att_status att_gguf_open_file(att_ctx *ctx, const char *path, att_gguf **out);
+/* Sorts the tensors by name; an error if a name occurs twice. */
+void att_gguf_sort_tensors(att_gguf *g);
 
 /* Sorts the values by key after they are read; an error if a key occurs twice. */
 void att_gguf_sort_values(att_gguf *g);

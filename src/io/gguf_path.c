@@ -6,20 +6,7 @@
 #include "io/file_source.h"
 #include "io/gguf.h"
 
-/* Returns whether the name ends as in -00001-of-00002.gguf. */
-static bool is_part(const char *name)
-{
-    static const char end[] = "-#####-of-#####.gguf";
-    const size_t n = strlen(name), m = sizeof end - 1;
-    bool is = n >= m;
-    for (size_t i = 0; is && i < m; i++) {
-        const char c = name[n - m + i];
-        is = end[i] == '#' ? c >= '0' && c <= '9' : c == end[i];
-    }
-    return is;
-}
-
-/* Finds the only .gguf file of a folder -> file; "" if there is none. */
+/* Finds the only .gguf file of a folder, or the first part of the only model -> file; "" if there is none. */
 static att_status find_only(att_ctx *ctx, const char *folder, char file[ATT_MAX_PATH])
 {
     char first[sizeof(((struct dirent *)NULL)->d_name)] = "";
@@ -28,15 +15,10 @@ static att_status find_only(att_ctx *ctx, const char *folder, char file[ATT_MAX_
     for (const struct dirent *e; d && !s && (e = readdir(d));) {
         if (!att_is_gguf_name(e->d_name))
             continue;
-        if (*first && is_part(first) && is_part(e->d_name))
-            s = att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                         "%s: has a model in several files, as %s and %s; join them with llama.cpp: llama-gguf-split "
-                         "--merge FIRST-PART OUTPUT.gguf",
-                         folder, first, e->d_name);
-        else if (*first)
+        if (*first && !att_gguf_is_part_of_same(first, e->d_name))
             s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: has several .gguf files, as %s and %s; give the path of one",
                          folder, first, e->d_name);
-        else
+        else if (!*first || strcmp(e->d_name, first) < 0)
             snprintf(first, sizeof first, "%s", e->d_name);
     }
     if (d)

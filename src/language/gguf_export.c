@@ -298,7 +298,9 @@ static att_status write_folder(source *f, const char *file)
 /* Copies all values except those about this file's types and layout. */
 static void copy_values(source *f, const att_gguf *g)
 {
-    static const char *const others[] = {"general.file_type", "general.quantization_version", "general.alignment"};
+    static const char *const others[] = {"general.file_type", "general.quantization_version",
+                                         "general.alignment", "split.no",
+                                         "split.count",       "split.tensors.count"};
     att_byte_view raw;
     const char *key;
     for (int64_t i = 0; (key = att_gguf_raw(g, i, &raw)); i++) {

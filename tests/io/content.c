@@ -246,22 +246,11 @@ static void check_value_refused(const gguf_value *v, int n, const char *words)
     folder_remove(&f);
 }
 
-static void parts_of_a_model_are_named_as_parts(void **state)
+static void an_adapter_is_not_a_model(void **state)
 {
     (void)state;
-    const gguf_value first[] = {{"split.no", GGUF_U32, .number = 0}, {"split.count", GGUF_U32, .number = 2}},
-                     third[] = {{"split.no", GGUF_I32, .number = 2}, {"split.count", GGUF_I32, .number = 5}};
-    check_value_refused(first, 2, "is part 1 of a model in 2 files (split.count); join them with llama.cpp");
-    check_value_refused(third, 2, "is part 3 of a model in 5 files");
     const gguf_value adapter = {"general.type", GGUF_TEXT, .text = "adapter"};
     check_value_refused(&adapter, 1, "(\"general.type\" is \"adapter\"), not the model");
-    const test_folder f = folder_new();
-    att_language_model *m;
-    folder_write(&f, "m-00001-of-00002.gguf", "");
-    folder_write(&f, "m-00002-of-00002.gguf", "");
-    check_file_refused(ctx, att_language_model_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED, f.path,
-                       "has a model in several files, as m-0000");
-    folder_remove(&f);
 }
 
 static void a_single_part_is_a_model(void **state)
@@ -310,7 +299,7 @@ int main(void)
         cmocka_unit_test(pages_and_archives_are_named),
         cmocka_unit_test(a_header_whose_length_looks_like_gzip_is_read),
         cmocka_unit_test(an_adapter_is_named_with_its_model),
-        cmocka_unit_test(parts_of_a_model_are_named_as_parts),
+        cmocka_unit_test(an_adapter_is_not_a_model),
         cmocka_unit_test(a_single_part_is_a_model),
         cmocka_unit_test(other_versions_and_types_are_named_with_what_to_do),
     };
