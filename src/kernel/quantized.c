@@ -53,18 +53,16 @@ static void quantize(int64_t k, const float *x, float *words, float *step, float
 {
     for (int64_t b = 0; b < k / BLOCK; b++, x += BLOCK, words += WORDS) {
         const float max = largest(x), scale = max >= smallest ? levels / max : 0;
-        int8_t *y = (int8_t *)words;
-        int32_t total = 0;
-        for (int i = 0; i < BLOCK; i += ATT_LANES) {
-            float whole[ATT_LANES];
-            v_store(whole, v_round(v_mul(v_load(x + i), v_set(scale))));
-            for (int j = 0; j < ATT_LANES; j++) {
-                y[i + j] = scale > 0 ? (int8_t)whole[j] : 0;
-                total += y[i + j];
-            }
+        vf total = v_set(0); /* exact: at most 32 * 127 */
+        if (scale == 0)
+            memset(words, 0, BLOCK);
+        for (int i = 0; scale > 0 && i < BLOCK; i += ATT_LANES) {
+            const vf whole = v_round(v_mul(v_load(x + i), v_set(scale)));
+            v_store_int8((int8_t *)words + i, whole);
+            total = v_add(total, whole);
         }
         step[b] = scale > 0 ? max / levels : max * 0; /* NaN stays */
-        sum[b] = (float)total;
+        sum[b] = v_sum(total);
     }
 }
 

@@ -27,6 +27,12 @@ static inline vm v_first(int n) /* the first n lanes */
 {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 }
+static inline void v_store_int8(int8_t *p, vf a)
+{
+    const __m256i x = _mm256_cvtps_epi32(a);
+    const __m128i y = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(y, y));
+}
 static inline vf v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, _mm256_castps_si256(v_first(n))); }
 static inline void v_store_n(float *p, vf x, int n) /* a masked store takes AMD some ten times as long as a whole one */
 {

@@ -24,6 +24,10 @@ static inline vf v_set(float x) { return _mm512_set1_ps(x); }
 static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
 static inline vm v_first(int n) { return (vm)((1u << n) - 1); } /* the first n lanes */
+static inline void v_store_int8(int8_t *p, vf a)
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a)));
+}
 static inline vf v_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps(v_first(n), p); }
 static inline void v_store_n(float *p, vf x, int n) { _mm512_mask_storeu_ps(p, v_first(n), x); }
 static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }

@@ -25,6 +25,11 @@ static inline vm v_first(int n) /* the first n lanes */
     return vcltq_s32(vld1q_s32(lane), vdupq_n_s32(n));
 }
 /* NEON has no masked loads, so a pair is loaded, then one number. */
+static inline void v_store_int8(int8_t *p, vf a)
+{
+    const int16x4_t x = vqmovn_s32(vcvtq_s32_f32(a));
+    vst1_lane_s32((int32_t *)(void *)p, vreinterpret_s32_s8(vqmovn_s16(vcombine_s16(x, x))), 0);
+}
 static inline vf v_load_n(const float *p, int n)
 {
     if (n >= ATT_LANES)

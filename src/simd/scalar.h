@@ -25,6 +25,11 @@ static inline vf v_load(const float *p)
     return x;
 }
 static inline void v_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
+static inline void v_store_int8(int8_t *p, vf a) /* whole numbers in [-128, 127] */
+{
+    for (int i = 0; i < ATT_LANES; i++)
+        p[i] = (int8_t)a[i];
+}
 static inline vf v_load_n(const float *p, int n)
 {
     vf x = v_set(0);
