@@ -427,7 +427,8 @@ typedef struct att_recommend_options {
     int64_t max_per_category; /* items of a category in a list; 0: no limit */
     double diversity;         /* 1 - lambda of maximal marginal relevance, in [0, 1]; 0: off */
     int64_t diversity_pool;   /* items among which it chooses, at least k; 0: 10 k */
-    double new_share;         /* share of positions, in [0, 1], that new items have at least; 0: none */
+    double new_share;         /* share of positions, in [0, 1], that new items have at least; 0: none. Not for
+                               * EASE, which has no scores of new items */
     const int32_t *new_items; /* [call] [n_new_items]: these; n_new_items 0: all without an action in training */
     int64_t n_new_items;
 } att_recommend_options;

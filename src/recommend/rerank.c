@@ -84,6 +84,10 @@ static att_status check(const att_recommender *m, const att_recommend_options *o
                      (long long)o->diversity_pool);
     if (!e && !(o->new_share >= 0 && o->new_share <= 1))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.new_share is %g, not from 0 to 1", o->new_share);
+    if (!e && o->new_share > 0 && m->architecture == &att_ease)
+        e = att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                     "options.new_share is %g, but \"%s\" has no scores of items without an action in training",
+                     o->new_share, m->config.info.type);
     e = e ? e : att_rerank_check_items(m, "new_items", o->new_items, o->n_new_items);
     if (!e && o->new_share > 0 && o->n_new_items == 0 && !m->counts)
         e = att_fail(ctx, ATT_ERR_ARGUMENT,

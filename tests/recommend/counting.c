@@ -294,6 +294,14 @@ static void an_item_without_an_action_is_near_to_none(void **state)
         assert_int_equal(r.items[0], 2);
         assert_int_equal(r.items[2], k == 1 ? 0 : -1); /* neighbors rank it last, EASE not at all */
         att_recommendation_free(ctx, &r);
+        const att_status s = att_recommend(m, 1, (const int32_t[]){1}, (const int64_t[]){0, 1},
+                                           ATT_OPTIONS(att_recommend_options, .new_share = 0.5), &r);
+        assert_int_equal(s, k == 1 ? ATT_OK : ATT_ERR_UNSUPPORTED);
+        if (s)
+            check_message(ctx, "has no scores of items without an action in training");
+        else
+            assert_int_equal(r.items[1], 0); /* half of the places are for new items */
+        att_recommendation_free(ctx, &r);
         att_recommender_free(m);
     }
     att_holdout_free(h);
