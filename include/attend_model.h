@@ -187,8 +187,8 @@ typedef struct att_model_path {
  *   $HOME/.local/share/attend/models;
  * - the name of a model that comes with attend: share/attend/models where the program is installed, else `models`
  *   beside the program, else share/attend/models where the library was installed;
- * - OWNER/NAME or OWNER/NAME@REVISION of the Hugging Face Hub, in its cache on this machine (att_hub_find, with
- *   weights), unless a file or folder has this path.
+ * - OWNER/NAME or OWNER/NAME@REVISION of the Hugging Face Hub, in its cache on this machine (att_hub_find), unless a
+ *   file or folder has this path.
  *
  *     att_model_path path;
  *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, NULL, &m)) ... att_error(NULL)

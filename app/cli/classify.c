@@ -19,7 +19,8 @@ static bool json, skip_broken;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
-     .help = "model folder, or name of a vision model or text classifier in the models folder or of the one that comes "
+     .help = "model folder, OWNER/NAME in the cache of the Hugging Face Hub, or name of a vision model or text "
+             "classifier in the models folder or of the one that comes "
              "with attend"},
     {"top", 'k', "N", .integer = &top, .min = 1, .max = INT32_MAX,
      .help = "number of classes to print for each image or text"},

@@ -18,7 +18,8 @@ static int dtype;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
-     .help = "show this model: a folder, or the name of a model in the models folder or of one that comes with attend"},
+     .help = "show this model: a folder, OWNER/NAME in the cache of the Hugging Face Hub, or the name of a model in "
+             "the models folder or of one that comes with attend"},
     CLI_DTYPE(&dtype),
     {"memory", 0, NULL, .flag = &memory,
      .help = "with --model: also make the model ready to compute, and show the memory that it takes"},

@@ -17,7 +17,8 @@ static bool json, offsets, no_truncate, no_special, target, decode;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
-     .help = "model folder, name of a model in the models folder, or file: SentencePiece (.spm) or GGUF (.gguf)"},
+     .help = "model folder, name of a model in the models folder, OWNER/NAME in the cache of the Hugging Face Hub, or "
+             "file: SentencePiece (.spm) or GGUF (.gguf)"},
     {"json", 0, NULL, .flag = &json, .help = "print token ids instead, a JSON array per line"},
     {"offsets", 0, NULL, .flag = &offsets,
      .help =

@@ -24,7 +24,8 @@ void cli_text_classifier_note(const cli_text_classifier *m, int64_t truncated, i
 /* clang-format off */
 #define CLI_TEXT_CLASSIFIER_OPTION(to)                                                       \
     {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "folder of a text classifier, or its name in the models folder; default: the only one there"}
+     .help = "folder of a text classifier, OWNER/NAME in the cache of the Hugging Face Hub, or " \
+             "its name in the models folder; default: the only one there"}
 /* In the order of att_text_activation */
 #define CLI_ACTIVATION_OPTION(to)                                                            \
     {"activation", 0, "model|identity|sigmoid", .choice = (to), .quiet = true,                            \

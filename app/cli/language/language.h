@@ -30,7 +30,8 @@ typedef struct cli_sampling {
 /* clang-format off */
 #define CLI_LANGUAGE_MODEL_OPTION(to)                                                        \
     {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_LANGUAGE_MODEL",                    \
-     .help = "model folder, or name of a model in the models folder; default: the only language model there"}
+     .help = "model folder, OWNER/NAME in the cache of the Hugging Face Hub, or "            \
+             "name of a model in the models folder; default: the only language model there"}
 /* s: a cli_sampling */
 #define CLI_SAMPLING(s)                                                                      \
     {"temperature", 'T', "X", .number = &(s).temperature, .max = 1e6, .quiet = true,         \

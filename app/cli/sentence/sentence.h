@@ -25,7 +25,8 @@ int cli_sentence_prompt(const cli_sentence *m, const char *option, const char *g
      .help = "text before each " what ", or the name of one of the model's prompts; \"\": none; default: " usual}
 #define CLI_SENTENCE_MODEL_OPTION(to)                                                        \
     {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_MODEL",                             \
-     .help = "model folder, or name of a model in the models folder; default: the only sentence model there"}
+     .help = "model folder, OWNER/NAME in the cache of the Hugging Face Hub, or "            \
+             "name of a model in the models folder; default: the only sentence model there"}
 /* clang-format on */
 
 #endif

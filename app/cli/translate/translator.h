@@ -17,7 +17,8 @@ extern const cli_model_kind cli_translator_kind;
 /* An option for the model. `to` is initialized with CLI_TRANSLATOR_SHIPPED. */
 #define CLI_TRANSLATOR_OPTION(to)                                                            \
     {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "model folder, or name of a model in the models folder or of one that comes with attend"}
+     .help = "model folder, OWNER/NAME in the cache of the Hugging Face Hub, or "            \
+             "name of a model in the models folder or of one that comes with attend"}
 /* clang-format on */
 
 #endif
