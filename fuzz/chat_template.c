@@ -1,8 +1,10 @@
 /* The input is a chat template, after a byte that states how many messages a conversation has. A template that is known
- * writes each conversation, and so does the format of a name with it. */
+ * writes each conversation, others may fail, and so does the format of a name with it. */
 #include "fuzz.h"
 
 #include "language/chat.h"
+
+#include <string.h>
 
 static void write_conversation(const att_chat_template *t, int n)
 {
@@ -10,8 +12,8 @@ static void write_conversation(const att_chat_template *t, int n)
                                                 {sizeof *messages, "assistant", " b\n", 3},
                                                 {sizeof *messages, "user", "", 0}};
     att_text text;
-    fuzz_check(!att_chat_render(t, messages, n, ATT_OPTIONS(att_chat_options, .reply = true), &text),
-               "a conversation that every format has is refused");
+    const att_status s = att_chat_render(t, messages, n, ATT_OPTIONS(att_chat_options, .reply = true), &text);
+    fuzz_check(!s || !strcmp(att_chat_template_name(t), "jinja"), "a conversation that every format has is refused");
     att_text_free(fuzz_context(), &text);
 }
 

@@ -278,21 +278,24 @@ ATT_API att_status att_language_trace(const att_text_generator *g, const char *t
 /* ---- 3 Chat ------------------------------------------------------------- */
 
 /* The format of conversations that a model was trained on: the text around messages. Published models have it as a
- * Jinja program. attend recognizes these formats: chatml (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1
- * (3.2, 3.3), mistral-v0.1, mistral-v0.2, mistral-v1, mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1,
- * phi4-mini and zephyr (TinyLlama). */
+ * program in Jinja, which attend runs. It recognizes these formats, and knows without a program what they write: chatml
+ * (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1 (3.2, 3.3), mistral-v0.1, mistral-v0.2, mistral-v1,
+ * mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1, phi4-mini and zephyr (TinyLlama). */
 typedef struct att_chat_template att_chat_template;
 
 /* Opens the chat template of a model folder (chat_template.jinja, or "chat_template" of tokenizer_config.json, where
- * "default" is used if it is a list) or of a .gguf file. name: one of the formats above, whatever the folder has; name
- * or NULL: the folder's. The folder defines the tokens "<s>" and "</s>" that a template writes, and the template the
+ * "default" is used if it is a list) or of a .gguf file. name: one of the formats above, whatever the folder has; or
+ * another template of that list, such as "tool_use"; or the path of a file that ends in ".jinja"; name or NULL: the
+ * folder's. The program of a template reaches nothing of the machine but the clock, and has limits of steps, memory and
+ * depth. The folder defines the tokens "<s>" and "</s>" that a template writes, and the template the
  * system message of a conversation that has none. A template with a date uses today's. options or NULL: those of
- * opening the model, whose `read` may return the files. Errors: a template that is not one of these formats; no
- * template; an unknown name. */
+ * opening the model, whose `read` may return the files. Errors: a template that is not Jinja, or
+ * has what chat templates do not use; no template; an unknown name. */
 ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name,
                                           const att_model_options *options, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
-ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chatml"; NULL if t is NULL */
+ATT_API const char *
+att_chat_template_name(const att_chat_template *t); /* "chatml"; "jinja": none of the formats; NULL if t is NULL */
 /* Returns the token that ends a message, such as "<|im_end|>", for att_generate_options.stop; NULL if there is none. */
 ATT_API const char *att_chat_template_end(const att_chat_template *t);
 
@@ -311,7 +314,7 @@ typedef struct att_chat_options {
 } att_chat_options;
 /* Writes the text of a conversation, messages [n], as apply_chat_template of `transformers` does. options or NULL:
  * defaults. Errors: no message; an unknown role; roles that do not alternate, or a system message, if the format does
- * not allow it. */
+ * not allow it; those that a program raises; its limits. */
 ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,
                                    const att_chat_options *options, att_text *out);
 /* Tokenizes the text of a conversation to the ids of `transformers`, except that special tokens are not recognized

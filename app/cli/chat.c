@@ -27,7 +27,9 @@ static const cli_option options[] = {
     {"load", 0, "FILE", .text = &load_file, .quiet = true,
      .help = "continue the conversation that /save has written, or another list of {\"role\": ..., \"content\": ...}"},
     {"template", 0, "NAME", .text = &template_name, .quiet = true,
-     .help = "format of conversations, such as chatml or llama3; default: that of the model's chat template"},
+     .help =
+         "format of conversations, such as chatml or llama3, or a chat template (Jinja) in a file NAME.jinja; default: "
+         "the model's chat template"},
     {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
      .help = "maximum number of tokens of an answer; 0: as many as the model has positions for"},
     {"sample", 0, NULL, .flag = &given.sample,

@@ -334,3 +334,10 @@ write("recommender", "counts", recommender("attend-sasrec", 3, [("counts", "I64"
 write("recommender", "bert4rec",
       recommender("attend-bert4rec", 4, TRANSFORM + norm("embedding_norm"), {"block": "pre-norm"}))
 write("recommender", "no-weights", sections({"model_type": "attend-sasrec", "num_items": 2}, ["a", "a"]))
+
+# ---- programs of chat templates: those of the golden file that run
+
+cases = json.loads((HERE / "../../tests/golden/jinja.json").read_text())["cases"]
+cases = [c["template"] for c in cases if c["text"] is not None]
+for i in range(0, len(cases), 10):
+    write("jinja", f"cases{i // 10}", "\n".join(cases[i : i + 10]).encode())

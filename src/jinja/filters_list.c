@@ -107,12 +107,18 @@ static att_jinja_arguments after(const att_jinja_arguments *a, size_t n)
     return (att_jinja_arguments){a->value + n, a->names, a->n - n, a->named};
 }
 
+/* Returns the items of a value; none of one that is false, such as None. */
+static const att_jinja_list *items_of(att_jinja_state *s, att_jinja_value v)
+{
+    return att_jinja_iterate(s, att_jinja_truth(v) ? v : att_jinja_undefined()).list;
+}
+
 FILTER(map)
 {
     const att_jinja_value *name = a->n ? NULL : att_jinja_argument(a, 0, "attribute");
     const att_jinja_value *other = a->n ? NULL : att_jinja_argument(a, 1, "default");
     const att_jinja_value out = att_jinja_list_new(s, ATT_JINJA_LIST);
-    const att_jinja_list *l = att_jinja_iterate(s, *self).list;
+    const att_jinja_list *l = items_of(s, *self);
     const att_jinja_string *filter = name ? NULL : att_jinja_argument_text(s, a, 0, NULL, NULL);
     const att_jinja_arguments rest = name ? *a : after(a, 1);
     for (size_t i = 0; i < l->n; i++) {
@@ -129,7 +135,7 @@ static att_jinja_value choose(att_jinja_state *s, att_jinja_value v, const att_j
                               bool attributes)
 {
     const att_jinja_value out = att_jinja_list_new(s, ATT_JINJA_LIST);
-    const att_jinja_list *l = att_jinja_iterate(s, v).list;
+    const att_jinja_list *l = items_of(s, v);
     if (a->n < attributes)
         att_jinja_fail(s, "selectattr and rejectattr have no attribute");
     const bool tested = a->n > attributes;

@@ -1,5 +1,6 @@
 /* Writes conversations as a chat template does, and tokenizes them. */
 #include "language/chat.h"
+#include "language/chat_program.h"
 
 #include "attend_util.h"
 #include "text/tokenizer.h"
@@ -234,6 +235,8 @@ static att_status check_message(const att_chat_template *t, const att_chat_messa
                         "messages[%lld]: the role is \"%.40s\"; system, user and assistant are "
                         "supported",
                         at, m->role);
+    if (!f) /* the template's program has its own checks */
+        return ATT_OK;
     if (role == ATT_CHAT_SYSTEM && f->system == ATT_SYSTEM_REFUSED)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "messages[%lld]: the chat template %s has no system message", at,
                         f->name);
@@ -290,8 +293,11 @@ static att_status write_all(chat_writer *w, const att_chat_message *messages, in
     s = s || m ? s : ATT_ERR_MEMORY;
     s = s ? s : read_messages(w->t, messages, n, m);
     s = s ? s : check_messages(w->t, m, n);
-    if (!s) {
+    if (!s && w->t->program)
+        s = att_chat_program_write(w->t, m, n, o.reply, &w->text, &w->literal);
+    else if (!s)
         write_conversation(w, m, n, o.reply);
+    if (!s) {
         att_bytes_add(&w->text, "", 1);
         s = w->text.status ? w->text.status : w->literal.status;
     }

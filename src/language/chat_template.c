@@ -5,6 +5,7 @@
 #include "attend_util.h"
 #include "language/chat.h"
 #include "language/chat_jinja.h"
+#include "language/chat_program.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,7 @@ static att_status choose_named(att_chat_template *t, const char *name, att_byte_
                     names);
 }
 
+/* Finds the format that matches the text. If there is none, the text is run as a program. */
 static att_status choose(att_chat_template *t, const att_chat_source *source, att_byte_view normal)
 {
     char names[400];
@@ -128,13 +130,12 @@ static att_status choose(att_chat_template *t, const att_chat_source *source, at
             match(t, f, normal);
     if (t->format)
         return ATT_OK;
+    if (source->bytes > 0)
+        return att_jinja_open(t->ctx, source->path, source->text, source->bytes, &t->program);
     list_names(names, sizeof names);
     return att_fail(t->ctx, ATT_ERR_UNSUPPORTED,
-                    source->text
-                        ? "%s: this chat template is not one of those that attend knows; --template NAME chooses "
-                          "one of them: %s"
-                        : "%s: the model has no chat template, as models that were not trained for chat; "
-                          "--template NAME chooses one: %s",
+                    "%s: the model has no chat template, as models that were not trained for chat; --template NAME "
+                    "chooses one: %s; --template FILE.jinja reads one",
                     source->path, names);
 }
 
@@ -163,7 +164,10 @@ att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, c
         set_date(t, view);
         for (int i = 0; i < 2; i++)
             set_text(&t->text[ATT_CHAT_BOS + i], source->token[i]);
-        set_end(t);
+        if (t->program)
+            s = att_chat_program_end(t);
+        else
+            set_end(t);
         for (int i = 0; !s && i < ATT_CHAT_TEXTS; i++)
             s = t->text[i].status;
         s = s ? s : t->system.status ? t->system.status : t->end.status;
@@ -184,10 +188,14 @@ void att_chat_template_free(att_chat_template *t)
         att_bytes_free(&t->text[i]);
     att_bytes_free(&t->system);
     att_bytes_free(&t->end);
+    att_jinja_free(t->program);
     att_free(t->ctx, t);
 }
 
-const char *att_chat_template_name(const att_chat_template *t) { return t ? t->format->name : NULL; }
+const char *att_chat_template_name(const att_chat_template *t)
+{
+    return !t ? NULL : t->format ? t->format->name : "jinja";
+}
 
 const char *att_chat_template_end(const att_chat_template *t) { return t && t->end.count ? t->end.data : NULL; }
 
@@ -203,21 +211,23 @@ static void read_token(const json_t *settings, const char *key, att_byte_view *t
         *token = (att_byte_view){json_string_value(value), json_string_length(value)};
 }
 
-const json_t *att_chat_template_text(const json_t *settings)
+const json_t *att_chat_template_text(const json_t *settings, const char *wanted)
 {
     const json_t *value = json_object_get(settings, "chat_template"), *found = NULL;
     if (!json_is_array(value))
-        return json_is_string(value) ? value : NULL;
+        return json_is_string(value) && strcmp(wanted, "default") == 0 ? value : NULL;
     for (size_t i = 0; !found && i < json_array_size(value); i++) {
         const json_t *item = json_array_get(value, i);
         const char *name = json_string_value(json_object_get(item, "name"));
-        if (name && strcmp(name, "default") == 0)
+        if (name && strcmp(name, wanted) == 0)
             found = json_object_get(item, "template");
     }
     return json_is_string(found) ? found : NULL;
 }
 
-static att_status open_folder(att_ctx *ctx, const char *folder, const char *name, att_chat_template **out)
+/* Reads a folder's template: `given`, or else one of its own that is named `name`, or its default one. */
+static att_status open_folder(att_ctx *ctx, const char *folder, const char *name, const att_text_file *given,
+                              att_chat_template **out)
 {
     att_settings config, tokens;
     att_text_file file;
@@ -226,10 +236,16 @@ static att_status open_folder(att_ctx *ctx, const char *folder, const char *name
     att_status s = att_text_file_read(&file, ctx, folder, "chat_template.jinja", false);
     s = s ? s : config.status ? config.status : tokens.status;
     if (!s) {
-        const json_t *text = att_chat_template_text(config.root);
-        att_chat_source source = {
-            .path = file.text || !text ? folder : config.path, .text = file.text, .bytes = file.bytes};
-        if (!file.text && text) {
+        const json_t *named = name ? att_chat_template_text(config.root, name) : NULL;
+        const json_t *text = named ? named : att_chat_template_text(config.root, "default");
+        const bool from_file = given->text || (file.text && !named);
+        const att_text_file *f = given->text ? given : &file;
+        att_chat_source source = {.path = given->text          ? given->path
+                                          : from_file || !text ? folder
+                                                               : config.path,
+                                  .text = from_file ? f->text : NULL,
+                                  .bytes = from_file ? f->bytes : 0};
+        if (!from_file && text) {
             source.text = json_string_value(text);
             source.bytes = json_string_length(text);
         }
@@ -238,7 +254,7 @@ static att_status open_folder(att_ctx *ctx, const char *folder, const char *name
             read_token(from[i], "bos_token", &source.token[0]);
             read_token(from[i], "eos_token", &source.token[1]);
         }
-        s = att_chat_template_from(ctx, &source, name, out);
+        s = att_chat_template_from(ctx, &source, named ? NULL : name, out);
     }
     att_text_file_free(&file);
     att_settings_close(&config);
@@ -254,9 +270,11 @@ static void read_gguf_token(att_gguf *g, const char *key, const att_byte_view *t
         *to = token[att_gguf_int(g, key, 0, n - 1)];
 }
 
-static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, att_chat_template **out)
+static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, const att_text_file *given,
+                            att_chat_template **out)
 {
     static const char list[] = "tokenizer.ggml.tokens";
+    char key[128];
     att_gguf *g;
     att_status s = att_gguf_open(ctx, path, &g);
     if (s)
@@ -265,17 +283,31 @@ static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, at
     att_byte_view *token = att_calloc(ctx, (size_t)n + 1, sizeof *token);
     if (token) {
         att_gguf_get_texts(g, list, token, n);
-        const char *text = att_gguf_text(g, "tokenizer.chat_template", "");
-        att_chat_source source = {.path = path, .text = text && *text ? text : NULL, .bytes = text ? strlen(text) : 0};
+        snprintf(key, sizeof key, "tokenizer.chat_template.%s", name ? name : "");
+        const bool named = name && att_gguf_has(g, key);
+        const char *text = given->text ? given->text : att_gguf_text(g, named ? key : "tokenizer.chat_template", "");
+        att_chat_source source = {.path = given->text ? given->path : path,
+                                  .text = text && *text ? text : NULL,
+                                  .bytes = given->text ? given->bytes
+                                           : text      ? strlen(text)
+                                                       : 0};
         read_gguf_token(g, "tokenizer.ggml.bos_token_id", token, n, &source.token[0]);
         read_gguf_token(g, "tokenizer.ggml.eos_token_id", token, n, &source.token[1]);
         s = att_gguf_error(g);
         if (!s)
-            s = att_chat_template_from(ctx, &source, name, out);
+            s = att_chat_template_from(ctx, &source, named ? NULL : name, out);
     }
     att_free(ctx, token);
     att_gguf_free(g);
     return token ? s : ATT_ERR_MEMORY;
+}
+
+/* Returns whether a name is that of a file with a template. */
+static bool is_file_name(const char *name)
+{
+    static const char end[] = ".jinja";
+    const size_t n = name ? strlen(name) : 0;
+    return n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0;
 }
 
 att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, const att_model_options *options,
@@ -285,12 +317,20 @@ att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    char file[ATT_MAX_PATH];
+    char path[ATT_MAX_PATH];
     att_file_source files;
+    att_text_file given = {.ctx = ctx};
+    if (is_file_name(name)) {
+        const att_status s = att_text_file_open(&given, ctx, name, true);
+        if (s)
+            return s;
+        name = NULL;
+    }
     att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : att_gguf_path(ctx, folder, "config.json", file);
+    s = s ? s : att_gguf_path(ctx, folder, "config.json", path);
     if (!s)
-        s = *file ? open_gguf(ctx, file, name, out) : open_folder(ctx, folder, name, out);
+        s = *path ? open_gguf(ctx, path, name, &given, out) : open_folder(ctx, folder, name, &given, out);
     att_file_source_end(&files);
+    att_text_file_free(&given);
     return s;
 }

@@ -155,7 +155,7 @@ static att_status put_chat_template(source *f)
     att_settings_read(&config, f->ctx, f->model, "tokenizer_config.json", false);
     att_status s = att_text_file_read(&file, f->ctx, f->model, "chat_template.jinja", false);
     s = s ? s : config.status;
-    const json_t *text = s ? NULL : att_chat_template_text(config.root);
+    const json_t *text = s ? NULL : att_chat_template_text(config.root, "default");
     if (!s && (file.text || text))
         att_gguf_put_text(&f->w, key, file.text ? file.text : json_string_value(text));
     att_text_file_free(&file);

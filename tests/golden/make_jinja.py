@@ -81,6 +81,7 @@ line\n  {% if n %}\n  inside\n  {% endif %}\nend\n
 {{ x is defined }}{{ x is undefined }}{{ x is not defined }}{{ n is odd }}{{ n is even }}{{ n is divisibleby 3 }}{{ n is eq 3 }}{{ n is in [3] }}{{ n is gt(2) }}{{ n is sameas 3 }}{{ 'a' is lower }}{{ 'A' is upper }}{{ n is not none and n }}{{ range is callable }}
 {{ messages[0].missing }}|{{ unknown }}|{{ unknown | trim }}|{{ unknown | length }}|{{ unknown == other }}|{{ tools }}|{{ messages[0]['x'] is defined }}
 {{ dict(a=1, b=word) }} {{ namespace(a=2).a }} {{ {'items': 3}['items'] }} {{ {'a': 3}.a }} {{ [[1, 2]][0][1] }} {{ "%s" }}
+{{ none | selectattr('x') | list }}{{ tools | map('upper') | list }}
 {{ messages | selectattr('role', '==', 'user') | map(attribute='content') | first }}
 {{- word -}}\n\n{{ '  a' }}\n{%- set q = 1 %}\n\nb
 {{ raise_exception('no ' + word) }}

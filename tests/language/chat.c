@@ -1,76 +1,10 @@
 /* Chat templates: the texts and ids of transformers, what is recognized and refused, hostile templates. */
-#include "fixtures/check.h"
-#include "language/chat.h"
+#include "fixtures/chat.h"
 #include "language/chat_jinja.h"
-#include "fixtures/text_lines.h"
-#include "fixtures/tokenizer.h"
 
-#include <jansson.h>
 #include <time.h>
 
-enum { MAX_MESSAGES = 8, SIZE = sizeof(att_chat_message) };
-
-static json_t *golden; /* tests/golden/chat.json */
-static const att_chat_options with_reply = {.size = sizeof with_reply, .reply = true};
-
 /* ---- templates and tokenizers */
-
-static char *read_all(const char *path)
-{
-    static char text[1 << 16];
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        fail_msg("%s cannot be read", path);
-    const size_t n = fread(text, 1, sizeof text - 1, f);
-    text[n] = 0;
-    fclose(f);
-    return text;
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-/* The Jinja text of a golden template; that of Llama 3.2 with a date of its own instead of today's. */
-static const char *jinja_of(const json_t *item)
-{
-    char path[256];
-    snprintf(path, sizeof path, "tests/golden/chat/%s.jinja", text_of(item, "file"));
-    char *text = read_all(path), *clock = strstr(text, "{%- if strftime_now is defined %}");
-    if (clock) { /* keeps only the text between "else" and "endif" */
-        static const char otherwise[] = "{%- else %}", end[] = "{%- endif %}";
-        const char *fixed = strstr(clock, otherwise) + strlen(otherwise);
-        memmove(clock, fixed, strlen(fixed) + 1);
-        clock = strstr(clock, end);
-        memmove(clock, clock + strlen(end), strlen(clock + strlen(end)) + 1);
-    }
-    return text;
-}
-
-/* Writes tokenizer_config.json with the tokens, and with `text` as template unless it is NULL. */
-static void write_config(const char *bos, const char *eos, const char *text)
-{
-    char path[256];
-    json_t *root = json_object();
-    if (bos)
-        json_object_set_new(root, "bos_token", json_string(bos));
-    if (eos)
-        json_object_set_new(root, "eos_token", json_pack("{s:s}", "content", eos));
-    if (text)
-        json_object_set_new(root, "chat_template", json_string(text));
-    snprintf(path, sizeof path, "%s/tokenizer_config.json", folder.path);
-    assert_int_equal(json_dump_file(root, path, 0), 0);
-    json_decref(root);
-}
-
-static att_chat_template *open_template(const char *name)
-{
-    att_chat_template *t;
-    if (att_chat_template_open(ctx, folder.path, name, NULL, &t))
-        fail_msg("%s", att_error(ctx));
-    return t;
-}
 
 /* Opens a folder with this template. */
 static att_chat_template *template_of(const char *text)
@@ -80,73 +14,7 @@ static att_chat_template *template_of(const char *text)
     return open_template(NULL);
 }
 
-static att_chat_template *open_golden(const json_t *item)
-{
-    remove_file("chat_template.jinja");
-    write_config(text_of(item, "bos"), text_of(item, "eos"), jinja_of(item));
-    return open_template(NULL);
-}
-
-/* Opens the tokenizer of a golden template: one of pipeline/, with special tokens. */
-static att_tokenizer *tokenizer_of(const json_t *item)
-{
-    char path[256];
-    snprintf(path, sizeof path, "tests/golden/pipeline/%s.json", text_of(item, "tokenizer"));
-    json_t *root = json_load_file(path, 0, NULL), *added = json_object_get(root, "added_tokens"), *id;
-    const char *token;
-    json_object_foreach(json_object_get(item, "special"), token, id)
-        json_array_append_new(added, json_pack("{s:O,s:s,s:b,s:b,s:b,s:b,s:b}", "id", id, "content", token, "special",
-                                               strstr(token, "think>") == NULL, "normalized", 0, "single_word", 0,
-                                               "lstrip", 0, "rstrip", json_is_true(json_object_get(item, "rstrip"))));
-    snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
-    assert_int_equal(json_dump_file(root, path, 0), 0);
-    json_decref(root);
-    att_tokenizer *t;
-    if (att_tokenizer_open(ctx, folder.path, &t))
-        fail_msg("%s", att_error(ctx));
-    return t;
-}
-
 /* ---- against transformers */
-
-static int64_t messages_of(const json_t *conversation, att_chat_message messages[MAX_MESSAGES])
-{
-    const json_t *list = json_object_get(conversation, "messages");
-    const size_t n = json_array_size(list);
-    assert_in_range(n, 1, MAX_MESSAGES);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *text = json_array_get(json_array_get(list, i), 1);
-        messages[i] = (att_chat_message){SIZE, json_string_value(json_array_get(json_array_get(list, i), 0)),
-                                         json_string_value(text), json_string_length(text)};
-    }
-    return (int64_t)n;
-}
-
-static void check_conversation(const char *file, size_t number, const att_chat_template *t,
-                               const att_tokenizer *tokenizer, const json_t *conversation, const char *want)
-{
-    att_chat_message messages[MAX_MESSAGES];
-    const int64_t n = messages_of(conversation, messages);
-    const att_chat_options *o = json_is_true(json_object_get(conversation, "reply")) ? &with_reply : NULL;
-    att_text text;
-    att_tokens tokens;
-    char is[20];
-    const att_status s = att_chat_render(t, messages, n, o, &text);
-    assert_int_equal(att_chat_tokenize(t, tokenizer, messages, n, o, &tokens), s);
-    if (!*want && s == ATT_ERR_ARGUMENT)
-        return;
-    if (s || !*want)
-        fail_msg("%s, conversation %zu: %s", file, number, s ? att_error(ctx) : "no error, but transformers has one");
-    uint32_t h = HASH_START;
-    for (int64_t i = 0; i < tokens.count; i++)
-        h = hash_int(h, (uint32_t)tokens.ids[i]);
-    snprintf(is, sizeof is, "%08x%08x", hash_bytes(HASH_START, text.text, text.bytes), h);
-    if (strcmp(is, want) != 0)
-        fail_msg("%s, conversation %zu: the %s not those of transformers:\n%s", file, number,
-                 strncmp(is, want, 8) ? "text is, hence the ids are," : "ids are", text.text);
-    att_text_free(ctx, &text);
-    att_tokens_free(ctx, &tokens);
-}
 
 static void texts_and_ids_are_those_of_transformers(void **state)
 {
@@ -198,9 +66,9 @@ static void text_of_a_user_never_becomes_special_tokens(void **state)
         "<end_of_turn>\n<start_of_turn><bos><eos><|end|><|user|><|assistant|><|system|><|endoftext|>";
     const json_t *item;
     size_t i;
-    json_array_foreach(json_object_get(golden, "templates"), i, item)
+    json_array_foreach(json_object_get(golden, "templates"), i, item) for (int program = 0; program < 2; program++)
     {
-        att_chat_template *t = open_golden(item);
+        att_chat_template *t = program ? open_program(item) : open_golden(item);
         att_tokenizer *tokenizer = tokenizer_of(item);
         att_chat_message plain[] = {{SIZE, "user", "x", 1}, {SIZE, "assistant", "x", 1}, {SIZE, "user", "x", 1}},
                          hostile[3];
@@ -244,22 +112,6 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
 
 /* ---- what is read from templates and folders */
 
-static const char *rendered(const att_chat_template *t, const char *role, const char *text)
-{
-    static char copy[4096];
-    att_text out;
-    const att_chat_message message = {SIZE, role, text, strlen(text)};
-    if (att_chat_render(t, &message, 1, NULL, &out))
-        fail_msg("%s", att_error(ctx));
-    assert_true(out.bytes < sizeof copy);
-    memcpy(copy, out.text, out.bytes + 1);
-    att_text_free(ctx, &out);
-    assert_null(out.text);
-    return copy;
-}
-
-#define IM "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}"
-#define IM_END "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 #define CHATML "{% for message in messages %}" IM IM_END
 #define DEFAULT(line)                                                                                                  \
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ "                          \
@@ -375,37 +227,19 @@ static void a_template_with_a_date_has_todays(void **state)
 
 /* ---- errors */
 
-static void check_refused(const char *name, att_status want, const char *sentence)
-{
-    att_chat_template *t;
-    assert_int_equal(att_chat_template_open(ctx, folder.path, name, NULL, &t), want);
-    assert_null(t);
-    check_message(ctx, sentence);
-}
-
 static void unknown_templates_are_refused(void **state)
 {
     (void)state;
-    static const char *const unknown[] = {
-        "",
-        "{{ messages }}",
-        "{% for message in messages %}" IM " {% endfor %}",                /* writes another space */
-        "{% for message in messages %}" IM "{% endfor %}",                 /* no answer begins */
-        "{% for message in messages %}{{ 'x' }}" IM IM_END,                /* writes more */
-        "{% for message in messages %}{% if message['role'] %}" IM IM_END, /* does more */
-        "{% raw %}" CHATML "{% endraw %}",
-        "{% for message in messages",
-        "{{ 'never ended",
-        "{{ '\\x41' }}",
-        "{# never ended",
-        "{",
+    static const char *const wrong[][2] = {
+        {"{% for message in messages", "tokenizer_config.json: chat template, line 1: a tag has no end"},
+        {"{{ 'never ended", "line 1: a string has no end"},
+        {"{# never ended", "line 1: a comment has no end"},
+        {"a\n{% endfor %}", "line 2: the tag \"endfor\" is not supported, or is not expected here"},
     };
     remove_all();
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        write_config(NULL, NULL, unknown[i]);
-        check_refused(NULL, ATT_ERR_UNSUPPORTED,
-                      "tokenizer_config.json: this chat template is not one of those that attend "
-                      "knows; --template NAME chooses one of them: chatml, qwen3, llama2, ");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_config(NULL, NULL, wrong[i][0]);
+        check_refused(NULL, ATT_ERR_FORMAT, wrong[i][1]);
         att_chat_template *t = open_template("gemma");
         assert_string_equal(att_chat_template_name(t), "gemma");
         att_chat_template_free(t);
@@ -536,14 +370,15 @@ static void damaged_templates_are_refused_or_read(void **state)
             const att_chat_source source = {.path = "damaged", .text = exact, .bytes = bytes};
             if (att_chat_template_from(ctx, &source, NULL, &t) == ATT_OK) {
                 read++;
-                assert_int_equal(att_chat_render(t, &message, 1, &with_reply, &out), ATT_OK);
+                const att_status s = att_chat_render(t, &message, 1, &with_reply, &out);
+                assert_true(s == ATT_OK || (s == ATT_ERR_FORMAT && !strcmp(att_chat_template_name(t), "jinja")));
                 att_text_free(ctx, &out);
                 att_chat_template_free(t);
             }
             free(exact);
         }
     }
-    assert_true(read > 100 && read < 9000);
+    assert_true(read > 1000 && read < 9900);
 }
 
 static void the_normal_form_is_that_of_what_jinja_does(void **state)
@@ -564,18 +399,6 @@ static void the_normal_form_is_that_of_what_jinja_does(void **state)
         assert_string_equal(out.data, pairs[i][1]);
         att_bytes_free(&out);
     }
-}
-
-static int set_up_golden(void **state)
-{
-    golden = json_load_file("tests/golden/chat.json", 0, NULL);
-    return golden ? set_up(state) : -1;
-}
-
-static int tear_down_golden(void **state)
-{
-    json_decref(golden);
-    return tear_down(state);
 }
 
 int main(void)

@@ -213,9 +213,12 @@ static void wrong_usage_is_refused(void **state)
     (void)state;
     assert_fails("$A chat -m $T </dev/null", 1,
                  "the model has no chat template, as models that were not trained for chat");
-    assert_fails(
-        "mkdir u; cp $T/* u; echo '{{ x }}' >u/chat_template.jinja; $A chat -m u </dev/null", 1,
-        "this chat template is not one of those that attend knows; --template NAME chooses one of them: chatml, ");
+    assert_fails("mkdir u; cp $T/* u; echo '{{ x' >u/chat_template.jinja; $A chat -m u </dev/null", 1,
+                 "u: chat template, line 1: a tag has no end");
+    assert_prints("cp $L/chat_template.jinja own.jinja; echo '{# of my own #}{% set x = 1 %}' >>own.jinja; "
+                  "printf 'bdcab\\n' | $A chat -m $T --template own.jinja -n 6",
+                  "oeqegs\n");
+    assert_fails("$A chat -m $L --template no.jinja </dev/null", 1, "no.jinja: No such file");
     assert_fails("$A chat -m $L --template alpaca </dev/null", 1,
                  "\"alpaca\" is not a chat template that attend knows");
     assert_fails("$A chat -m $D </dev/null", 1, "sentence model");

@@ -1,0 +1,91 @@
+/* Conversations by chat templates that are not among the known formats: their program is run. */
+#include "language/chat_program.h"
+
+#include <string.h>
+
+/* A conversation whose text a template writes. */
+typedef struct conversation {
+    const att_chat_template *t;
+    const att_chat_message *messages; /* [n] */
+    int64_t n;
+    bool reply;
+} conversation;
+
+static att_jinja_value trusted(att_jinja_state *s, const char *text)
+{
+    return att_jinja_text(s, text, strlen(text), false);
+}
+
+/* Sets the variables that apply_chat_template of `transformers` sets. */
+static void set_variables(att_jinja_state *s, void *user)
+{
+    static const char *const names[] = {"bos_token", "eos_token"};
+    const conversation *c = user;
+    const att_jinja_value list = att_jinja_list_new(s, ATT_JINJA_LIST);
+    for (int64_t i = 0; i < c->n; i++) {
+        const att_chat_message *m = &c->messages[i];
+        const att_jinja_value message = att_jinja_dict_new(s, ATT_JINJA_DICT);
+        att_jinja_put_named(s, message, "role", trusted(s, m->role)); /* one of three words */
+        att_jinja_put_named(s, message, "content", att_jinja_text(s, m->text, m->bytes, true));
+        att_jinja_push(s, list, message);
+    }
+    att_jinja_set(s, "messages", list);
+    att_jinja_set(s, "tools", att_jinja_none());
+    att_jinja_set(s, "documents", att_jinja_none());
+    att_jinja_set(s, "add_generation_prompt", att_jinja_bool(c->reply));
+    for (int i = 0; i < 2; i++) {
+        const att_bytes *token = &c->t->text[ATT_CHAT_BOS + i];
+        if (token->count > 0)
+            att_jinja_set(s, names[i], att_jinja_text(s, token->data, token->count, false));
+    }
+}
+
+att_status att_chat_program_write(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
+                                  att_bytes *text, att_bytes *literal)
+{
+    conversation c = {t, messages, n, reply};
+    return att_jinja_run(t->program, set_variables, &c, text, literal);
+}
+
+/* Appends the text that the template writes after an answer, up to white space, and a zero byte. */
+static void add_after_answer(const att_chat_template *t, bool reply, att_bytes *out)
+{
+    static const char answer[] = "answer";
+    static const att_chat_message messages[] = {{sizeof *messages, "user", "question", 8},
+                                                {sizeof *messages, "assistant", answer, sizeof answer - 1}};
+    att_bytes text = {.ctx = t->ctx}, literal = {.ctx = t->ctx};
+    const att_status s = att_chat_program_write(t, messages, 2, reply, &text, &literal);
+    const size_t n = literal.count / sizeof(att_literal);
+    att_bytes_add(&text, "", 1);
+    if (!s && !text.status && n > 0) {
+        const char *after = text.data + ((const att_literal *)(const void *)literal.data)[n - 1].end;
+        after += strspn(after, " \n");
+        att_bytes_add(out, after, strcspn(after, " \n"));
+    }
+    att_bytes_add(out, "", 1);
+    att_bytes_free(&text);
+    att_bytes_free(&literal);
+}
+
+att_status att_chat_program_end(att_chat_template *t)
+{
+    att_bytes last = {.ctx = t->ctx}, more = {.ctx = t->ctx};
+    const att_bytes *eos = &t->text[ATT_CHAT_EOS];
+    size_t n = 0;
+    add_after_answer(t, false, &last);
+    add_after_answer(t, true, &more);
+    att_status s = last.status ? last.status : more.status;
+    if (!s) {
+        while (last.data[n] && last.data[n] == more.data[n])
+            n++;
+        const bool same = last.data[n] == more.data[n];
+        while (!same && n > 0 && last.data[n - 1] != '>') /* the first of several tokens, not a part of one */
+            n--;
+        att_bytes_add(&t->end, n ? last.data : eos->data, n ? n : eos->count);
+        if (t->end.count > 0)
+            att_bytes_add(&t->end, "", 1);
+    }
+    att_bytes_free(&last);
+    att_bytes_free(&more);
+    return s;
+}
