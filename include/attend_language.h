@@ -294,8 +294,8 @@ typedef struct att_chat_template att_chat_template;
 ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name,
                                           const att_model_options *options, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
-ATT_API const char *
-att_chat_template_name(const att_chat_template *t); /* "chatml"; "jinja": none of the formats; NULL if t is NULL */
+/* Returns "chatml" or another format's name; "jinja": it is none of them; NULL if t is NULL. */
+ATT_API const char *att_chat_template_name(const att_chat_template *t);
 /* Returns the token that ends a message, such as "<|im_end|>", for att_generate_options.stop; NULL if there is none. */
 ATT_API const char *att_chat_template_end(const att_chat_template *t);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 16, ALIGN = 16, MAX_MEMORY = 1 << 28 };
+enum { BLOCK = 1 << 16, ALIGN = 16, MAX_MEMORY = 1 << 27 };
 
 struct att_jinja_block {
     att_jinja_block *before;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_STEPS = 50000000 };
+enum { MAX_STEPS = 20000000 };
 
 struct att_jinja {
     att_ctx *ctx;
