@@ -1,5 +1,6 @@
 /* Models by name: the order of the search, the list, and the message where there is none. */
 #include "fixtures/check.h"
+#include "fixtures/fail_malloc.h"
 #include "fixtures/folder.h"
 
 #include "attend_model.h"
@@ -311,6 +312,32 @@ static void what_the_hub_does_not_allow_is_not_looked_for(void **state)
     folder_remove(&f);
 }
 
+/* Whichever allocation fails, the error is not that the model is missing, and nothing leaks. */
+static void a_search_without_memory_is_that_error(void **state)
+{
+    (void)state;
+    if (!FAIL_MALLOC_WORKS)
+        skip();
+    const test_folder f = hub_folder();
+    att_model_path path;
+    long at = 0;
+    folder_write(&f, "models--a--b/snapshots/0a/model.safetensors.index.json", "{\"weight_map\": {\"x\": \"1.gguf\"}}");
+    folder_write(&f, "models--a--b/snapshots/0a/1.gguf", "");
+    folder_write(&f, "models--a--b/refs/main", "0a");
+    assert_int_equal(att_model_find("a/b", &path), ATT_OK); /* makes what stays */
+    do {
+        malloc_fails_at(++at);
+        const att_status s = att_model_find("a/b", &path);
+        malloc_fails_never();
+        assert_int_equal(malloc_live, 0);
+        if (s != ATT_OK && s != ATT_ERR_MEMORY)
+            fail_msg("failing at %ld gives %s: %s", at, att_status_name(s), att_error(NULL));
+        assert_int_equal(*path.text == 0, s != ATT_OK);
+    } while (malloc_calls >= at);
+    assert_true(at > 2); /* the context that reads the index, and its text */
+    folder_remove(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_path_and_the_models_folder_come_before_the_hub),
         cmocka_unit_test(the_error_names_the_places_and_the_command),
         cmocka_unit_test(what_the_hub_does_not_allow_is_not_looked_for),
+        cmocka_unit_test(a_search_without_memory_is_that_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
