@@ -250,8 +250,9 @@ static att_jinja_node *parse_number(att_jinja_parser *p)
     digits[t->text->bytes] = 0;
     if (t->kind == ATT_JINJA_T_INT && strlen(digits) > 18)
         att_jinja_fail(p->s, "the integer %s is too large", digits);
-    att_jinja_node *node = constant(p, t->kind == ATT_JINJA_T_INT ? att_jinja_int(strtoll(digits, NULL, 10))
-                                                                  : att_jinja_float(strtod(digits, NULL)));
+    att_jinja_node *node =
+        constant(p, t->kind == ATT_JINJA_T_INT ? att_jinja_int(strtoll(digits, NULL, 10))
+                                               : att_jinja_float(att_jinja_read_float(digits, NULL)));
     p->at++;
     return node;
 }

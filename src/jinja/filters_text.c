@@ -164,7 +164,7 @@ static bool read_number(att_jinja_state *s, text x, int base, bool real, att_jin
     digits[clean->bytes] = 0;
     if (real && strpbrk(digits, "xX"))
         return false;
-    *out = real ? att_jinja_float(strtod(digits, &end)) : att_jinja_int(strtoll(digits, &end, base));
+    *out = real ? att_jinja_float(att_jinja_read_float(digits, &end)) : att_jinja_int(strtoll(digits, &end, base));
     return end == digits + clean->bytes;
 }
 

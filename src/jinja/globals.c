@@ -72,13 +72,16 @@ GLOBAL(strftime_now)
             att_jinja_add_part(&b, x, at, at + 1);
             continue;
         }
-        at++;
+        const bool plain = format[1] == '-' && at + 2 < x->bytes; /* "%-d": without a zero before it */
+        at += 1 + plain;
+        format[1] = x->data[at];
         if (format[1] == 'B' || format[1] == 'b') { /* English, whatever the locale is */
             att_jinja_add(&b, month[now.tm_mon], format[1] == 'b' ? 3 : strlen(month[now.tm_mon]), false);
         } else if (format[1] == 'A' || format[1] == 'a') {
             att_jinja_add(&b, day[now.tm_wday], format[1] == 'a' ? 3 : strlen(day[now.tm_wday]), false);
-        } else if (strchr("dmyYHIMSjpFTDeUWwu%Z", format[1])) {
-            att_jinja_add(&b, text, strftime(text, sizeof text, format, &now), false);
+        } else if (format[1] && strchr("dmyYHIMSjpFTDeUWwu%Z", format[1])) {
+            const size_t n = strftime(text, sizeof text, format, &now), skip = plain && n > 1 && text[0] == '0';
+            att_jinja_add(&b, text + skip, n - skip, false);
         } else {
             att_jinja_fail(s, "strftime_now: %s is not supported", format);
         }

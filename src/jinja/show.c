@@ -9,7 +9,14 @@
 #include <string.h>
 #include <utf8proc.h>
 
-static void add_bytes(att_jinja_builder *b, const char *data, size_t n) { att_jinja_add(b, data, n, false); }
+/* Adds the first n characters of a number, with "." whatever the locale is. */
+static void add_number(att_jinja_builder *b, char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strchr("-0123456789", text[i]))
+            text[i] = '.';
+    att_jinja_add(b, text, n, false);
+}
 
 /* Writes the shortest number that reads back as x, as Python's repr does. */
 static void add_float(att_jinja_builder *b, double x, bool json)
@@ -29,12 +36,12 @@ static void add_float(att_jinja_builder *b, double x, bool json)
     if (exponent < -4 || exponent >= 16) {
         const size_t n = strcspn(text, "e");
         snprintf(digits, sizeof digits, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
-        add_bytes(b, text, n);
+        add_number(b, text, n);
         att_jinja_add_word(b, digits);
         return;
     }
     snprintf(text, sizeof text, "%.*f", precision > exponent ? precision - exponent : 1, x);
-    att_jinja_add_word(b, text);
+    add_number(b, text, strlen(text));
 }
 
 static bool is_printable(uint32_t c)

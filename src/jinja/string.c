@@ -22,7 +22,7 @@ static void add_bytes(att_jinja_builder *b, const char *data, size_t bytes)
     if (bytes == 0)
         return;
     if (bytes > b->room - b->bytes) {
-        size_t room = b->room ? 2 * b->room : 64;
+        size_t room = 2 * b->room; /* the first part alone has just its room, as most texts have one */
         room = room > b->bytes + bytes ? room : b->bytes + bytes;
         char *p = att_jinja_alloc(b->s, room + 1, 1); /* a zero follows, for messages */
         if (b->bytes > 0)

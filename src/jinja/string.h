@@ -45,6 +45,9 @@ const att_jinja_string *att_jinja_replace(att_jinja_state *s, const att_jinja_st
 typedef enum att_jinja_case { ATT_JINJA_UPPER, ATT_JINJA_LOWER, ATT_JINJA_CAPITALIZE, ATT_JINJA_TITLE } att_jinja_case;
 const att_jinja_string *att_jinja_change_case(att_jinja_state *s, const att_jinja_string *x, att_jinja_case to);
 
+/* Reads a number with a "." whatever the locale is, from its text, which it changes; *end: as strtod. */
+double att_jinja_read_float(char *text, char **end);
+
 /* The text of a value, as Python's str and repr write it, and as JSON. */
 const att_jinja_string *att_jinja_str(att_jinja_state *s, att_jinja_value v);
 void att_jinja_repr(att_jinja_builder *b, att_jinja_value v);

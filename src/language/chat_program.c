@@ -47,14 +47,15 @@ att_status att_chat_program_write(const att_chat_template *t, const att_chat_mes
     return att_jinja_run(t->program, set_variables, &c, text, literal);
 }
 
-/* Appends the text that the template writes after an answer, up to white space, and a zero byte. */
-static void add_after_answer(const att_chat_template *t, bool reply, att_bytes *out)
+/* Appends the text that the template writes after an answer, up to white space, and a zero byte; no text if it refuses
+ * such a conversation. Error: out of memory. */
+static att_status add_after_answer(const att_chat_template *t, bool reply, att_bytes *out)
 {
     static const char answer[] = "answer";
     static const att_chat_message messages[] = {{sizeof *messages, "user", "question", 8},
                                                 {sizeof *messages, "assistant", answer, sizeof answer - 1}};
     att_bytes text = {.ctx = t->ctx}, literal = {.ctx = t->ctx};
-    const att_status s = att_chat_program_write(t, messages, 2, reply, &text, &literal);
+    att_status s = att_chat_program_write(t, messages, 2, reply, &text, &literal);
     const size_t n = literal.count / sizeof(att_literal);
     att_bytes_add(&text, "", 1);
     if (!s && !text.status && n > 0) {
@@ -63,8 +64,10 @@ static void add_after_answer(const att_chat_template *t, bool reply, att_bytes *
         att_bytes_add(out, after, strcspn(after, " \n"));
     }
     att_bytes_add(out, "", 1);
+    s = text.status ? text.status : out->status ? out->status : s;
     att_bytes_free(&text);
     att_bytes_free(&literal);
+    return s == ATT_ERR_MEMORY ? s : ATT_OK;
 }
 
 att_status att_chat_program_end(att_chat_template *t)
@@ -72,9 +75,8 @@ att_status att_chat_program_end(att_chat_template *t)
     att_bytes last = {.ctx = t->ctx}, more = {.ctx = t->ctx};
     const att_bytes *eos = &t->text[ATT_CHAT_EOS];
     size_t n = 0;
-    add_after_answer(t, false, &last);
-    add_after_answer(t, true, &more);
-    att_status s = last.status ? last.status : more.status;
+    att_status s = add_after_answer(t, false, &last);
+    s = s ? s : add_after_answer(t, true, &more);
     if (!s) {
         while (last.data[n] && last.data[n] == more.data[n])
             n++;

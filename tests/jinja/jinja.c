@@ -4,6 +4,7 @@
 #include "fixtures/tokenizer.h"
 
 #include <jansson.h>
+#include <locale.h>
 
 static json_t *golden; /* tests/golden/jinja.json */
 
@@ -170,6 +171,21 @@ static void hostile_templates_end_with_a_sentence(void **state)
     }
 }
 
+static void numbers_have_a_dot_in_each_locale(void **state)
+{
+    (void)state;
+    static const char *const locales[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8"};
+    for (int i = 0; i < 3; i++) {
+        result r;
+        if (!setlocale(LC_NUMERIC, locales[i])) /* is not installed */
+            continue;
+        assert_int_equal(run("{{ 1.5 }} {{ 1.5e20 }} {{ '2.5' | float }} {{ 0.1 | tojson }}", NULL, &r), ATT_OK);
+        assert_string_equal(r.text.data, "1.5 1.5e+20 2.5 0.1");
+        result_free(&r);
+    }
+    setlocale(LC_NUMERIC, "C");
+}
+
 static int set_up_golden(void **state)
 {
     golden = json_load_file("tests/golden/jinja.json", 0, NULL);
@@ -187,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_those_of_jinja),
         cmocka_unit_test(each_character_keeps_where_it_is_from),
+        cmocka_unit_test(numbers_have_a_dot_in_each_locale),
         cmocka_unit_test(hostile_templates_end_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, set_up_golden, tear_down_golden);

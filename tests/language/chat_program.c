@@ -1,5 +1,6 @@
 /* Chat templates that are not among the known formats: their programs are run. */
 #include "fixtures/chat.h"
+#include "fixtures/fail_alloc.h"
 
 static void programs_write_the_texts_and_ids_of_known_formats(void **state)
 {
@@ -70,12 +71,37 @@ static void templates_are_found_by_name_and_by_file(void **state)
     check_refused(path, ATT_ERR_IO, "other.jinja");
 }
 
+static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    char text[(1 << 16) + 64];
+    snprintf(text, sizeof text, "%s{%% set never_read = 1 %%}", read_all("tests/golden/chat/qwen3.jinja"));
+    const att_chat_source source = {.path = "qwen3", .text = text, .bytes = strlen(text)};
+    const att_chat_message message = {SIZE, "user", "a", 1};
+    att_status s = ATT_ERR_MEMORY;
+    for (long at = 1; s; at++) {
+        fail_alloc a = {.fail_at = at};
+        att_ctx *c = NULL;
+        att_chat_template *t = NULL;
+        att_text out = {0};
+        s = att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
+        s = s ? s : att_chat_template_from(c, &source, NULL, &t);
+        s = s ? s : att_chat_render(t, &message, 1, &with_reply, &out);
+        att_text_free(c, &out);
+        att_chat_template_free(t);
+        att_close(c);
+        assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
+        assert_int_equal(a.live, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_write_the_texts_and_ids_of_known_formats),
         cmocka_unit_test(other_templates_are_run),
         cmocka_unit_test(templates_are_found_by_name_and_by_file),
+        cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up_golden, tear_down_golden);
 }
