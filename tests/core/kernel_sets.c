@@ -14,6 +14,8 @@ static void a_set_that_extends_another_shares_its_kernels(void **state)
     assert_true(!k->bf16.scores);
     for (int i = 1; i < 3; i++) {
         const int more = att_isa_find(names[i]);
+        if (more < 0)
+            continue; /* not compiled: ATT_SETS */
         const att_kernels *l = att_kernels_of(more);
         assert_true(more == base + i);
         if (!att_isa_usable(more))
