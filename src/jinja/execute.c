@@ -6,7 +6,7 @@ typedef enum flow { NEXT, BREAK, CONTINUE } flow;
 
 static flow execute(att_jinja_state *s, const att_jinja_body *body);
 
-/* Executes a body in a scope. Returns its text; to: of statements whose jumps end them. */
+/* Executes a body, which has no jumps out of it, in a scope. Returns its text. */
 static const att_jinja_string *capture(att_jinja_state *s, const att_jinja_body *body, att_jinja_scope *scope)
 {
     att_jinja_builder b = {.s = s}, *const out = s->out;
@@ -215,7 +215,7 @@ static att_jinja_value call_block(att_jinja_state *s, const att_jinja_node *n)
 
 static void print(att_jinja_state *s, att_jinja_value v) { att_jinja_add_string(s->out, att_jinja_str(s, v)); }
 
-static void execute_scope(att_jinja_state *s, const att_jinja_node *n)
+static flow execute_scope(att_jinja_state *s, const att_jinja_node *n)
 {
     att_jinja_scope *const before = s->scope, *const scope = att_jinja_scope_new(s, before);
     for (size_t i = 0; i < n->list.n; i++) {
@@ -223,8 +223,9 @@ static void execute_scope(att_jinja_state *s, const att_jinja_node *n)
         att_jinja_put(s, scope->variables, att_jinja_string_value(set->a->text), att_jinja_evaluate(s, set->b));
     }
     s->scope = scope;
-    execute(s, &n->body);
+    const flow f = execute(s, &n->body);
     s->scope = before;
+    return f;
 }
 
 static flow execute_if(att_jinja_state *s, const att_jinja_node *n)
@@ -267,8 +268,7 @@ static flow execute_one(att_jinja_state *s, const att_jinja_node *n)
         print(s, call_block(s, n));
         break;
     case ATT_JINJA_SCOPE:
-        execute_scope(s, n);
-        break;
+        return execute_scope(s, n);
     case ATT_JINJA_BREAK:
         return BREAK;
     case ATT_JINJA_CONTINUE:

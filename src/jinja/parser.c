@@ -97,6 +97,17 @@ static att_jinja_node *parse_if(att_jinja_parser *p)
     return first;
 }
 
+/* Parses a body whose text is a value: break and continue cannot leave it for a loop around it. */
+static void parse_captured(att_jinja_parser *p, att_jinja_node *node, const char *end)
+{
+    const int loops = p->loops, extra = p->extra;
+    p->loops = p->extra = 0;
+    node->body = parse_block(p, end);
+    node->extra = p->extra;
+    p->loops = loops;
+    p->extra |= extra;
+}
+
 static att_jinja_node *parse_set(att_jinja_parser *p)
 {
     att_jinja_node *node = att_jinja_node_new(p, ATT_JINJA_SET);
@@ -107,7 +118,7 @@ static att_jinja_node *parse_set(att_jinja_parser *p)
     }
     node->kind = ATT_JINJA_SET_BLOCK;
     node->b = att_jinja_parse_filters(p, att_jinja_node_new(p, ATT_JINJA_CONTENT));
-    node->body = parse_block(p, "endset");
+    parse_captured(p, node, "endset");
     return node;
 }
 
@@ -122,23 +133,12 @@ static void parse_parameters(att_jinja_parser *p, att_jinja_node *node)
     }
 }
 
-/* Parses the body of a macro or a caller: a loop around it is not one inside it. */
-static void parse_function_body(att_jinja_parser *p, att_jinja_node *node, const char *end)
-{
-    const int loops = p->loops, extra = p->extra;
-    p->loops = p->extra = 0;
-    node->body = parse_block(p, end);
-    node->extra = p->extra;
-    p->loops = loops;
-    p->extra |= extra;
-}
-
 static att_jinja_node *parse_macro(att_jinja_parser *p)
 {
     att_jinja_node *node = att_jinja_node_new(p, ATT_JINJA_MACRO);
     node->text = att_jinja_expect(p, NAME, NULL);
     parse_parameters(p, node);
-    parse_function_body(p, node, "endmacro");
+    parse_captured(p, node, "endmacro");
     return node;
 }
 
@@ -150,7 +150,7 @@ static att_jinja_node *parse_call_block(att_jinja_parser *p)
     node->a = att_jinja_parse_expression(p);
     if (node->a->kind != ATT_JINJA_CALL)
         att_jinja_fail(p->s, "expected a call");
-    parse_function_body(p, node, "endcall");
+    parse_captured(p, node, "endcall");
     return node;
 }
 
@@ -161,14 +161,14 @@ static att_jinja_node *parse_filter_block(att_jinja_parser *p)
     p->tokens.token[p->at] =
         (att_jinja_token){ATT_JINJA_T_OPERATOR, node->line, att_jinja_text(p->s, "|", 1, 0).string};
     node->b = att_jinja_parse_filters(p, att_jinja_node_new(p, ATT_JINJA_CONTENT));
-    node->body = parse_block(p, "endfilter");
+    parse_captured(p, node, "endfilter");
     return node;
 }
 
 static att_jinja_node *parse_generation(att_jinja_parser *p)
 {
     att_jinja_node *node = att_jinja_node_new(p, ATT_JINJA_SCOPE);
-    parse_function_body(p, node, "endgeneration");
+    parse_captured(p, node, "endgeneration");
     return node;
 }
 
@@ -193,7 +193,7 @@ static att_jinja_node *parse_jump(att_jinja_parser *p)
 {
     att_jinja_node *node = att_jinja_node_new(p, ATT_JINJA_CONTINUE);
     if (p->loops == 0)
-        att_jinja_fail(p->s, "break and continue stand in a loop");
+        att_jinja_fail(p->s, "break and continue stand in a loop, not in a block whose text is a value");
     return node;
 }
 

@@ -53,6 +53,7 @@ line\n  {% if n %}\n  inside\n  {% endif %}\nend\n
 {% macro f(a) %}{{ a }}{% endmacro %}{{ f(1, 2) }}
 {% macro f(a) %}{{ a }}{% endmacro %}{{ f(b=2) }}
 {% filter upper %}abc {{ n }}{% endfilter %}{% filter replace('a', 'b') | trim %} aa {% endfilter %}
+{% for i in range(3) %}{% with a = i %}{% if a == 1 %}{% break %}{% endif %}{{ a }}{% endwith %}{% endfor %}
 {% generation %}{{ word }}{% endgeneration %}{% with z = 4, q = n %}{{ z + q }}{% endwith %}{{ z is defined }}
 {{ messages[0].content | trim }}{{ messages[0].content.strip() }}{{ '  x '.lstrip() }}{{ 'xxaxx'.strip('x') }}{{ 'abc'.rstrip('cb') }}
 {{ messages[-1].role }}{{ messages[1:] | length }}{{ messages[::-1][0].role }}{{ messages[:1][0].role }}{{ word[1:3] }}{{ word[-2:] }}{{ word[::2] }}{{ word[0] }}{{ messages[9] is defined }}

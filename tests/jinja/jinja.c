@@ -138,6 +138,8 @@ static void hostile_templates_end_with_a_sentence(void **state)
         {"{{ self }}{{ self.x }}", "is undefined"},
         {"{{ ''.format.__globals__ }}", "is undefined"},
         {"{{ raise_exception('%s %n') }}", "%s %n"},
+        {"{% for a in [1] %}{% set b %}{% break %}{% endset %}{% endfor %}",
+         "line 1: break and continue stand in a loop"},
         {"{{ messages[0]", "line 1: a tag has no end"},
         {"{{ strftime_now('%G') }}", "%G is not supported"},
         {"\xFF", "not UTF-8 at byte 0"},
