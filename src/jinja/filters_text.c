@@ -2,7 +2,9 @@
 #include "jinja/filters.h"
 #include "jinja/string.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +142,8 @@ FILTER(to_json)
                                   .indent = -1};
     if (indent && indent->type != ATT_JINJA_NONE)
         style.indent = att_jinja_integer(s, *indent, "indent");
+    if (style.indent > 1000)
+        att_jinja_fail(s, "an indent of %lld is too large", (long long)style.indent);
     style.item = att_jinja_text(s, ", ", style.indent < 0 ? 2 : 1, false).string;
     style.key = att_jinja_text(s, ": ", 2, false).string;
     if (separators && att_jinja_is_list(*separators)) {
@@ -164,7 +168,10 @@ static bool read_number(att_jinja_state *s, text x, int base, bool real, att_jin
     digits[clean->bytes] = 0;
     if (real && strpbrk(digits, "xX"))
         return false;
+    errno = 0;
     *out = real ? att_jinja_float(att_jinja_read_float(digits, &end)) : att_jinja_int(strtoll(digits, &end, base));
+    if (!real && errno == ERANGE)
+        att_jinja_fail(s, "the integer %s is too large", digits);
     return end == digits + clean->bytes;
 }
 
@@ -229,7 +236,9 @@ FILTER(round_to)
         return att_jinja_float(ceil(x * scale) / scale);
     if (att_jinja_same(method, "floor"))
         return att_jinja_float(floor(x * scale) / scale);
-    return att_jinja_float(rint(x * scale) / scale);
+    char text[400]; /* 309 digits before the point */
+    snprintf(text, sizeof text, "%.*f", (int)digits, x);
+    return att_jinja_float(strtod(text, NULL));
 }
 
 const att_jinja_filter att_jinja_text_filters[] = {{"trim", trim},

@@ -28,7 +28,7 @@ GLOBAL(range)
         att_jinja_fail(s, "a range has more than %d numbers", MAX_RANGE);
     const att_jinja_value list = att_jinja_list_new(s, ATT_JINJA_LIST);
     for (int64_t i = 0; (double)i < n; i++)
-        att_jinja_push(s, list, att_jinja_int(begin + i * step));
+        att_jinja_push(s, list, att_jinja_int((int64_t)((uint64_t)begin + (uint64_t)i * (uint64_t)step)));
     return list;
 }
 

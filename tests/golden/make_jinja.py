@@ -72,7 +72,7 @@ line\n  {% if n %}\n  inside\n  {% endif %}\nend\n
 {{ messages[2].content | indent(2) }}|{{ 'a\n\nb' | indent(1, true, true) }}|{{ 'a\nb' | indent }}
 {{ 'aXbX' | replace('X', 'y') }}{{ 'aaa' | replace('a', 'b', 2) }}{{ 'abc'.replace('', '-') }}{{ messages[1].content | replace('<', '[') }}
 {{ 'hello WORLD' | title }}{{ 'hello WORLD' | capitalize }}{{ 'Ab' | lower }}{{ 'hello world'.title() }}{{ 'a b' | wordcount }}{{ 'x' | center(5) }}.
-{{ '3' | int + 1 }} {{ 'x' | int(7) }} {{ 3.9 | int }} {{ '1.5' | float }} {{ 2.567 | round(1) }} {{ 2.5 | round }} {{ -3 | abs }} {{ 3 | string }}{{ '<&>"\'' | e }}
+{{ '3' | int + 1 }} {{ 'x' | int(7) }} {{ 3.9 | int }} {{ '1.5' | float }} {{ 2.567 | round(1) }} {{ 1.115 | round(2) }} {{ 3.2 | round(0, 'ceil') }} {{ 2.5 | round }} {{ -3 | abs }} {{ 3 | string }}{{ '<&>"\'' | e }}
 {{ [1, 2, 3] | batch(2) | list }} {{ messages | groupby('role') | map('first') | list }} {{ [1, 2] | length }}{{ word | count }}
 {{ 'a,b,c'.split(',') }} {{ 'a,b,c'.split(',', 1) }} {{ 'a,b,c'.rsplit(',', 1) }} {{ ' a  b '.split() }} {{ 'a\nb\r\nc'.splitlines() }} {{ word.split('γ')[1] }} {{ 'a=b=c'.partition('=') }} {{ 'a=b=c'.rpartition('=') }}
 {{ 'abc'.startswith('a') }}{{ 'abc'.endswith(('x', 'c')) }}{{ 'abcb'.find('b') }}{{ 'abcb'.rfind('b') }}{{ 'abc'.find('z') }}{{ 'abcb'.count('b') }}{{ word.find('γ') }}{{ word.index('ς') }}{{ 'abc'.removeprefix('a') }}{{ 'abc'.removesuffix('c') }}

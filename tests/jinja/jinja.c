@@ -132,6 +132,10 @@ static void hostile_templates_end_with_a_sentence(void **state)
         {"{{ 9223372036854775807 }}", "too large"},
         {"{{ 999999999999999999 * 999999999999999999 }}", "an integer is too large"},
         {"{{ 2 ** 64 }}", "an integer is too large"},
+        {"{{ '99999999999999999999' | int }}", "the integer 99999999999999999999 is too large"},
+        {"{{ [1] | tojson(indent=999999999999999999) }}", "an indent of 999999999999999999 is too large"},
+        {"{{ range(-900000000000000000 * 10, 900000000000000000 * 10, 1000000000000000) | sum }}",
+         "a sum is too large"},
         {"{{ 1 % 0 }}", "division by zero"},
         {"{% include 'x' %}", "line 1: the tag \"include\" is not supported"},
         {"a\nb\n{{ c.d }}", "template: chat template, line 3: c is undefined, so it has no \"d\""},
@@ -151,6 +155,11 @@ static void hostile_templates_end_with_a_sentence(void **state)
         check_message(ctx, cases[i].sentence);
         result_free(&r);
     }
+}
+
+static void deep_templates_end_with_a_sentence(void **state)
+{
+    (void)state;
     static const struct {
         const char *begin, *piece, *middle, *close, *end;
     } deep[] = {{"{{ ", "(", "1", ")", " }}"},          {"{{ ", "[", "", "]", " }}"},
@@ -203,10 +212,9 @@ static int tear_down_golden(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_those_of_jinja),
-        cmocka_unit_test(each_character_keeps_where_it_is_from),
-        cmocka_unit_test(numbers_have_a_dot_in_each_locale),
-        cmocka_unit_test(hostile_templates_end_with_a_sentence),
+        cmocka_unit_test(texts_are_those_of_jinja),           cmocka_unit_test(each_character_keeps_where_it_is_from),
+        cmocka_unit_test(numbers_have_a_dot_in_each_locale),  cmocka_unit_test(hostile_templates_end_with_a_sentence),
+        cmocka_unit_test(deep_templates_end_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, set_up_golden, tear_down_golden);
 }
