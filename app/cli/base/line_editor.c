@@ -167,7 +167,7 @@ static bool set_up(cli_line_editor *e)
     el_set(e->edit, EL_PROMPT, show_prompt);
     el_set(e->edit, EL_HIST, history, e->history);
     el_set(e->edit, EL_GETCFN, get_character);
-    el_set(e->edit, EL_ADDFN, "attend-paste", "insert pasted text", paste);
+    el_wset(e->edit, EL_ADDFN, L"attend-paste", L"insert pasted text", paste); /* el_set would leak the names */
     el_set(e->edit, EL_BIND, PASTE_BEGINS, "attend-paste", NULL);
     el_set(e->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_source(e->edit, NULL);

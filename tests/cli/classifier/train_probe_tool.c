@@ -124,7 +124,7 @@ static void what_does_not_fit_is_refused(void **state)
     fails("--c 1 --data .", 2, "--c needs --head linear or knn");
     fails("--head knn -m $D --data topics.tsv --labels a,b", 2, "--labels is for images");
     fails("--head knn -m $D --data .", 1, "is a folder");
-    fails("--head knn -m tests/nix --data .", 1, "\"tests/nix\" is neither a folder nor a model");
+    fails("--head knn -m tests/nix --data .", 1, "\"tests/nix\" is not in the cache of the Hugging Face Hub");
     assert_int_equal(tool("printf 'a\\tb\\tyes\\nc\\td\\tno\\n' >pairs.tsv; printf 'a\\tland\\nb\\tsea\\n' >land.tsv; "
                           "mkdir full; touch full/file"),
                      0);
