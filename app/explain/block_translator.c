@@ -343,8 +343,9 @@ static void encoder(page *p, translator_chapter *l)
                   "is about half; here few units are active for a token.",
                   "それぞれの二乗平均平方根と、hのうち0でないものの割合です。学習前の層なら、およそ半分です。ここでは、"
                   "一つのトークンに反応するユニットはわずかです。"});
-    page_line(p, page_text(p, (text){"layer        x        a        y        f    h > 0",
-                                     "   層        x        a        y        f    h > 0"}));
+    page_line(p, "%s",
+              page_text(p, (text){"layer        x        a        y        f    h > 0",
+                                  "   層        x        a        y        f    h > 0"}));
     for (int64_t i = 0; i < layers && p->status == ATT_OK; i++)
         page_line(p, "%5" PRId64 " %8.3f %8.3f %8.3f %8.3f %6.1f %%", i + 1, root_mean_square(p, t, x[i]),
                   root_mean_square(p, t, a[i]), root_mean_square(p, t, y[i]), root_mean_square(p, t, f[i]),
