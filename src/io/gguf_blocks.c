@@ -29,11 +29,10 @@ static float read_half(const uint8_t *p)
 static void unpack_planes(const uint8_t *bytes, int width, int planes, int bits, int shift, int n, int8_t *out)
 {
     const int mask = (1 << bits) - 1;
-    for (int i = 0; i < n; i++) {
-        const int row = i / (width * planes), plane = i / width % planes;
-        const int value = bytes[row * width + i % width] >> (plane * bits) & mask;
-        out[i] = (int8_t)(out[i] + (value << shift));
-    }
+    for (int i = 0; i < n; bytes += width)
+        for (int plane = 0; plane < planes; plane++)
+            for (int j = 0; j < width; j++, i++)
+                out[i] = (int8_t)(out[i] + ((bytes[j] >> (plane * bits) & mask) << shift));
 }
 
 static void subtract(int8_t *q, int n, int by)
@@ -172,12 +171,12 @@ static void unpack_iq4_xs(const uint8_t *b, unpacked *u)
 /* ---- all */
 
 static const struct {
-    int type, bytes, numbers, group; /* its number in files; bytes and numbers of a block; numbers of a group */
+    int type, group; /* its number in files; numbers of a group */
     void (*unpack)(const uint8_t *block, unpacked *u);
 } packed[] = {
-    {6, 22, BLOCK, BLOCK, unpack_q5_0}, {7, 24, BLOCK, BLOCK, unpack_q5_1},    {10, 84, SUPER, 16, unpack_q2_k},
-    {11, 110, SUPER, 16, unpack_q3_k},  {12, 144, SUPER, 32, unpack_q4_k},     {13, 176, SUPER, 32, unpack_q5_k},
-    {14, 210, SUPER, 16, unpack_q6_k},  {20, 18, BLOCK, BLOCK, unpack_iq4_nl}, {23, 136, SUPER, 32, unpack_iq4_xs},
+    {6, BLOCK, unpack_q5_0}, {7, BLOCK, unpack_q5_1},    {10, 16, unpack_q2_k},
+    {11, 16, unpack_q3_k},   {12, 32, unpack_q4_k},      {13, 32, unpack_q5_k},
+    {14, 16, unpack_q6_k},   {20, BLOCK, unpack_iq4_nl}, {23, 32, unpack_iq4_xs},
 };
 enum { PACKED = sizeof packed / sizeof *packed };
 
@@ -191,14 +190,14 @@ static int find(int type)
 
 bool att_gguf_is_packed(int type) { return find(type) < PACKED; }
 
-void att_gguf_unpack(int type, int64_t count, const void *blocks, float *out)
+void att_gguf_unpack(const att_gguf_type *type, int64_t count, const void *blocks, float *out)
 {
-    const int k = find(type), n = packed[k].numbers, group = packed[k].group;
+    const int k = find(type->number), group = packed[k].group;
     const uint8_t *block = blocks;
-    for (int64_t b = 0; b < count; b++, block += packed[k].bytes, out += n) {
+    for (int64_t b = 0; b < count; b++, block += type->bytes, out += type->block) {
         unpacked u = {0};
         packed[k].unpack(block, &u);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < type->block; i++)
             out[i] = u.d[i / group] * (float)u.q[i] - u.m[i / group];
     }
 }

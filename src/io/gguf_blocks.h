@@ -2,12 +2,11 @@
 #ifndef ATT_IO_GGUF_BLOCKS_H
 #define ATT_IO_GGUF_BLOCKS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "io/gguf_types.h"
 
 /* Returns whether a type of the file, by its number, has such blocks. */
 bool att_gguf_is_packed(int type);
 /* Unpacks blocks of such a type -> out [count * numbers in a block], with the bits of the package gguf. */
-void att_gguf_unpack(int type, int64_t count, const void *blocks, float *out);
+void att_gguf_unpack(const att_gguf_type *type, int64_t count, const void *blocks, float *out);
 
 #endif

@@ -87,7 +87,8 @@ att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
 {
     att_tensor from, to;
     if (att_gguf_is_packed(t->type)) {
-        att_gguf_unpack(t->type, t->elements / att_gguf_type_of(t->type)->block, t->data, out);
+        const att_gguf_type *type = att_gguf_type_of(t->type);
+        att_gguf_unpack(type, t->elements / type->block, t->data, out);
         return ATT_OK;
     }
     att_status s = att_gguf_view(t, &from);

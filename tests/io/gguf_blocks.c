@@ -50,7 +50,7 @@ static void blocks_have_the_numbers_of_the_reference(void **state)
         for (int b = 0; b < BLOCKS; b++)
             for (int f = 0; f < types[k].factors; f++)
                 blocks[b * type->bytes + types[k].factor[f] + 1] &= 0xBF;
-        att_gguf_unpack(type->number, BLOCKS, blocks, x);
+        att_gguf_unpack(type, BLOCKS, blocks, x);
         if (fnv64(x, (size_t)(BLOCKS * type->block) * sizeof *x) != want)
             fail_msg("%s: not as in tests/golden/gguf_blocks.txt; the first numbers are %g, %g, %g", name, (double)x[0],
                      (double)x[1], (double)x[2]);
