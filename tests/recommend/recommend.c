@@ -3,6 +3,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/progress.h"
 #include "fixtures/recommend.h"
+#include "fixtures/score_order.h"
 
 #include "attend_util.h"
 
@@ -60,24 +61,6 @@ static att_recommendation recommend(const att_recommender *m, int64_t first, int
 }
 
 /* ---- against sorting all scores */
-
-static const float *sorted_by;
-
-static int by_score(const void *a, const void *b)
-{
-    const int32_t i = *(const int32_t *)a, k = *(const int32_t *)b;
-    if (sorted_by[i] < sorted_by[k] || sorted_by[i] > sorted_by[k])
-        return sorted_by[i] > sorted_by[k] ? -1 : 1;
-    return i < k ? -1 : 1;
-}
-
-static bool is_in(const int32_t *list, int64_t n, int32_t item)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (list[i] == item)
-            return true;
-    return false;
-}
 
 static bool may_be_listed(const att_recommend_options *o, int u, int32_t item)
 {

@@ -1,6 +1,7 @@
 /* Lists whose positions depend on each other, against filling them position by position from the whole ranking: a limit
  * for each category, maximal marginal relevance, positions for new items; and similar items of many items at once. */
 #include "fixtures/recommend.h"
+#include "fixtures/score_order.h"
 
 #include "attend_util.h"
 
@@ -47,24 +48,6 @@ static att_recommender *make(void)
 }
 
 /* ---- the reference: positions one by one, from the ranking of all items */
-
-static const float *sorted_by;
-
-static int by_score(const void *a, const void *b)
-{
-    const int32_t i = *(const int32_t *)a, k = *(const int32_t *)b;
-    if (sorted_by[i] < sorted_by[k] || sorted_by[i] > sorted_by[k])
-        return sorted_by[i] > sorted_by[k] ? -1 : 1;
-    return i < k ? -1 : 1;
-}
-
-static bool is_in(const int32_t *list, int64_t n, int32_t item)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (list[i] == item)
-            return true;
-    return false;
-}
 
 static bool is_new(const att_recommend_options *o, int32_t item)
 {
