@@ -140,25 +140,24 @@ static int answer(chat *h, const char *text, size_t bytes)
     return stream.error ? cli_fail("standard output: %s", strerror(stream.error)) : code;
 }
 
-/* Asks on a terminal whether to drop the oldest messages. */
+/* Returns whether the oldest messages may be dropped, which a terminal is asked without --drop-oldest. */
 static bool may_drop(void *user, size_t dropped)
 {
     chat *h = user;
+    const long long positions = (long long)h->c.m->info.max_positions;
     const char *line = NULL;
     size_t bytes;
-    if (!drop_oldest && !h->in.terminal)
-        return false;
-    if (!drop_oldest) {
-        cli_note("the conversation fills the model's %lld positions; without its %zu oldest messages it continues",
-                 (long long)h->c.m->info.max_positions, dropped);
-        if (cli_line_input_next(&h->in, "leave them out? [y/n] ", "\n", &line, &bytes) || !line || bytes == 0 ||
-            (*line != 'y' && *line != 'Y'))
-            return false;
-    } else {
+    if (drop_oldest) {
         cli_note("the %zu oldest messages are left out, as the conversation fills the model's %lld positions", dropped,
-                 (long long)h->c.m->info.max_positions);
+                 positions);
+        return true;
     }
-    return true;
+    if (!h->in.terminal)
+        return false;
+    cli_note("the conversation fills the model's %lld positions; without its %zu oldest messages it continues",
+             positions, dropped);
+    return !cli_line_input_next(&h->in, "leave them out? [y/n] ", "\n", &line, &bytes) && line && bytes > 0 &&
+           (*line == 'y' || *line == 'Y');
 }
 
 /* ---- commands */
