@@ -209,6 +209,7 @@ int cli_line_editor_next(cli_line_editor *e, const char *prompt, const char **li
     e->error = 0;
     fflush(stdout);
     el_resize(e->edit);
+    el_set(e->edit, EL_PREP_TERM, 1); /* el_gets does so only after the prompt: keys between them would be lost */
     cli_terminal_control(stdout, "\033[?2004h");
     const char *text = el_gets(e->edit, &n);
     cli_terminal_control(stdout, "\033[?2004l");

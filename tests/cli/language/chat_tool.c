@@ -280,6 +280,12 @@ static void end_by_control_d(int terminal, pid_t pid)
 {
     int status;
     type(terminal, "\x04");
+    for (ssize_t more = 1; more > 0;) { /* until no process has the terminal */
+        struct pollfd ready = {.fd = terminal, .events = POLLIN};
+        if (poll(&ready, 1, 10000) != 1)
+            fail_msg("Ctrl-D does not end the chat in 10 s");
+        more = read(terminal, screen, sizeof screen);
+    }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     close(terminal);
