@@ -278,23 +278,22 @@ ATT_API att_status att_language_trace(const att_text_generator *g, const char *t
 /* ---- 3 Chat ------------------------------------------------------------- */
 
 /* The format of conversations that a model was trained on: the text around messages. Published models have it as a
- * program in Jinja, which attend runs. It recognizes these formats, and knows without a program what they write: chatml
- * (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1 (3.2, 3.3), mistral-v0.1, mistral-v0.2, mistral-v1,
- * mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1, phi4-mini and zephyr (TinyLlama). */
+ * program in Jinja, which attend runs. It reaches nothing of the machine but the clock, and has limits of steps, memory
+ * and depth. */
 typedef struct att_chat_template att_chat_template;
 
 /* Opens the chat template of a model folder (chat_template.jinja, or "chat_template" of tokenizer_config.json, where
- * "default" is used if it is a list) or of a .gguf file. name: one of the formats above, whatever the folder has; or
- * another template of that list, such as "tool_use"; or the path of a file that ends in ".jinja"; name or NULL: the
- * folder's. The program of a template reaches nothing of the machine but the clock, and has limits of steps, memory and
- * depth. The folder defines the tokens "<s>" and "</s>" that a template writes, and the template the
- * system message of a conversation that has none. A template with a date uses today's. options or NULL: those of
- * opening the model, whose `read` may return the files. Errors: a template that is not Jinja, or
- * has what chat templates do not use; no template; an unknown name. */
+ * "default" is used if it is a list) or of a .gguf file ("tokenizer.chat_template"). name or NULL: the default one;
+ * another template of that list, of the folder's additional_chat_templates or of the .gguf file, such as "tool_use";
+ * the path of a file that ends in ".jinja"; or one that comes with attend, for models that have none: chatml, gemma,
+ * llama2, llama3, mistral-v1, mistral-v3, mistral-tekken, phi3, phi4-mini or zephyr. The model defines the tokens that
+ * a template writes, such as "<s>" and "</s>". options or NULL: those of opening the model, whose `read` may return the
+ * files. Errors: a template that is not Jinja, or has what chat templates do not use; no template; an unknown name. */
 ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name,
                                           const att_model_options *options, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
-/* Returns "chatml" or another format's name; "jinja": it is none of them; NULL if t is NULL. */
+/* Returns the name that the template was opened by, or the file or the key of a .gguf file that it is from; NULL if t
+ * is NULL. */
 ATT_API const char *att_chat_template_name(const att_chat_template *t);
 /* Returns the token that ends a message, such as "<|im_end|>", for att_generate_options.stop; NULL if there is none. */
 ATT_API const char *att_chat_template_end(const att_chat_template *t);
@@ -313,8 +312,8 @@ typedef struct att_chat_options {
     bool reply; /* end the text where the model's answer begins (add_generation_prompt) */
 } att_chat_options;
 /* Writes the text of a conversation, messages [n], as apply_chat_template of `transformers` does. options or NULL:
- * defaults. Errors: no message; an unknown role; roles that do not alternate, or a system message, if the format does
- * not allow it; those that a program raises; its limits. */
+ * defaults. Errors: no message; an unknown role; ATT_ERR_ARGUMENT, the template refuses the conversation (by its
+ * raise_exception), such as roles that do not alternate; ATT_ERR_FORMAT, the template fails, or reaches a limit. */
 ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,
                                    const att_chat_options *options, att_text *out);
 /* Tokenizes the text of a conversation to the ids of `transformers`, except that special tokens are not recognized

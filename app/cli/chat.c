@@ -28,8 +28,8 @@ static const cli_option options[] = {
      .help = "continue the conversation that /save has written, or another list of {\"role\": ..., \"content\": ...}"},
     {"template", 0, "NAME", .text = &template_name, .quiet = true,
      .help =
-         "format of conversations, such as chatml or llama3, or a chat template (Jinja) in a file NAME.jinja; default: "
-         "the model's chat template"},
+         "chat template: a file FILE.jinja, one of several that the model names, such as tool_use, or one that comes "
+         "with attend, such as chatml or llama3; default: the model's"},
     {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
      .help = "maximum number of tokens of an answer; 0: as many as the model has positions for"},
     {"sample", 0, NULL, .flag = &given.sample,

@@ -244,13 +244,6 @@ write("gguf", "pieces", gguf_model(
      ("tokenizer.ggml.unknown_token_id", "u32", 0), ("tokenizer.ggml.add_eos_token", "bool", 1)]))
 write("gguf", "empty", gguf([], []))
 
-
-# ---- chat templates, after a byte for the number of messages
-
-for path in sorted((HERE / "../../tests/golden/chat").glob("*.jinja")):
-    if path.stem in ("chatml", "smollm2", "llama2", "gemma", "zephyr", "phi3"):
-        write("chat_template", path.stem, b"3" + path.read_bytes())
-
 # ---- images, which tests/golden/make_images.py makes
 
 for target, suffix, names in [
@@ -341,3 +334,6 @@ cases = json.loads((HERE / "../../tests/golden/jinja.json").read_text())["cases"
 cases = [c["template"] for c in cases if c["text"] is not None]
 for i in range(0, len(cases), 10):
     write("jinja", f"cases{i // 10}", "\n".join(cases[i : i + 10]).encode())
+for path in sorted((HERE / "../../tests/golden/chat").glob("*.jinja")):
+    if path.stem in ("qwen3", "llama3.2", "gemma3", "zephyr"):
+        write("jinja", path.stem, path.read_bytes())

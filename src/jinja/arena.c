@@ -30,6 +30,14 @@ void att_jinja_fail(att_jinja_state *s, const char *format, ...)
     longjmp(*s->failed, 1);
 }
 
+void att_jinja_refuse(att_jinja_state *s, const char *message, size_t bytes)
+{
+    snprintf(s->message, sizeof s->message, "%.*s", (int)(bytes < sizeof s->message ? bytes : sizeof s->message),
+             message);
+    s->status = ATT_ERR_ARGUMENT;
+    longjmp(*s->failed, 1);
+}
+
 void att_jinja_work(att_jinja_state *s, size_t steps)
 {
     if ((int64_t)steps > s->steps)

@@ -51,7 +51,7 @@ GLOBAL(raise_exception)
 {
     const att_jinja_string *x = att_jinja_str(s, a->n ? a->value[0] : att_jinja_undefined());
     (void)self;
-    att_jinja_fail(s, "%.*s", (int)(x->bytes < 300 ? x->bytes : 300), x->data);
+    att_jinja_refuse(s, x->data, x->bytes);
 }
 
 GLOBAL(strftime_now)

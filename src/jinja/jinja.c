@@ -58,6 +58,8 @@ static att_status guard(task *k, const char *path, void (*body)(task *k))
         body(k);
     if (k->s.status == ATT_ERR_FORMAT)
         att_fail(k->s.ctx, ATT_ERR_FORMAT, "%s: chat template, line %d: %s", path, k->s.line, k->s.message);
+    if (k->s.status == ATT_ERR_ARGUMENT)
+        att_fail(k->s.ctx, ATT_ERR_ARGUMENT, "%s: the chat template refuses the conversation: %s", path, k->s.message);
     return k->s.status;
 }
 

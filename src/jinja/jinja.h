@@ -24,7 +24,8 @@ void att_jinja_set(att_jinja_state *s, const char *name, att_jinja_value value);
 att_jinja_value att_jinja_json(att_jinja_state *s, const json_t *json, bool message);
 
 /* Runs a template: appends its text to out, and to literal the ranges (att_literal of text/tokenizer.h) of characters
- * that are not from the template. Errors: of the template, such as raise_exception; a limit; out of memory. */
+ * that are not from the template. Errors: ATT_ERR_ARGUMENT, the template raises an exception; ATT_ERR_FORMAT, what it
+ * does with its variables fails, or a limit; out of memory. */
 att_status att_jinja_run(const att_jinja *t, att_jinja_variables *variables, void *user, att_bytes *out,
                          att_bytes *literal);
 

@@ -110,6 +110,8 @@ struct att_jinja_state {
 enum { ATT_JINJA_MAX_DEPTH = 400 };
 
 _Noreturn void att_jinja_fail(att_jinja_state *s, const char *format, ...) ATT_PRINTF(2, 3);
+/* Fails because the template refuses what it is given, by raise_exception. */
+_Noreturn void att_jinja_refuse(att_jinja_state *s, const char *message, size_t bytes);
 /* Returns memory, set to zero, that lives until the arena is freed. */
 void *att_jinja_alloc(att_jinja_state *s, size_t count, size_t size);
 /* Grows an array of the arena from n elements, so that one more fits. Returns its address. */

@@ -1,39 +1,51 @@
-/* Chat templates. */
+/* Chat templates: the program of one, and the conversations that it writes. */
 #ifndef ATT_LANGUAGE_CHAT_H
 #define ATT_LANGUAGE_CHAT_H
 
 #include "attend_language.h"
 #include "io/bytes.h"
 #include "jinja/jinja.h"
-#include "language/chat_format.h"
 
 #include <jansson.h>
 
-typedef enum att_chat_text { ATT_CHAT_BOS, ATT_CHAT_EOS, ATT_CHAT_DATE, ATT_CHAT_CUTOFF, ATT_CHAT_TEXTS } att_chat_text;
+/* The tokens of a model that templates write. */
+typedef enum att_chat_token {
+    ATT_CHAT_BOS,
+    ATT_CHAT_EOS,
+    ATT_CHAT_UNK,
+    ATT_CHAT_SEP,
+    ATT_CHAT_PAD,
+    ATT_CHAT_CLS,
+    ATT_CHAT_MASK,
+    ATT_CHAT_TOKENS
+} att_chat_token;
+/* Their variables, such as "bos_token", which are keys of tokenizer_config.json. */
+extern const char *const att_chat_token_names[ATT_CHAT_TOKENS];
 
 struct att_chat_template {
     att_ctx *ctx;
-    const att_chat_format *format; /* or, if NULL: */
-    att_jinja *program;            /* writes conversations whose format is not known */
-    bool bos, has_default;
-    att_bytes text[ATT_CHAT_TEXTS]; /* of {bos}, {eos}, {date}, {cutoff} */
-    att_bytes system;               /* the default system message */
-    att_bytes end;                  /* zero-terminated: the token after an answer; empty: none */
+    att_jinja *program;
+    att_bytes name, end; /* zero-terminated; end: the token after an answer; empty: none */
+    att_bytes token[ATT_CHAT_TOKENS];
 };
 
-/* The source of a template: texts, or NULL. */
+/* The source of a template. */
 typedef struct att_chat_source {
-    const char *path;       /* for errors */
-    const char *text;       /* [bytes]: Jinja */
-    size_t bytes;           /* of text */
-    att_byte_view token[2]; /* bos, eos; data NULL: none */
+    const char *path, *name;              /* for errors; for the user */
+    att_byte_view text;                   /* Jinja */
+    att_byte_view token[ATT_CHAT_TOKENS]; /* data NULL: none */
 } att_chat_source;
 
-/* Makes a template from its source. name or NULL: as in att_chat_template_open. */
-att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, const char *name,
-                                  att_chat_template **out);
+/* Makes a template from its source. Errors: as att_chat_template_open. */
+att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, att_chat_template **out);
 /* Returns the text of "chat_template" in tokenizer_config.json, which may be a list of {"name", "template"}; another
  * one is named "default". NULL: there is none with this name. */
 const json_t *att_chat_template_text(const json_t *settings, const char *wanted);
+
+/* Appends the text of messages [n], which are checked, and the ranges of it that are from messages (att_literal). */
+att_status att_chat_write(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
+                          att_bytes *text, att_bytes *literal);
+/* Sets the token after an answer: what the template writes there, or, if it writes none, the model's end token. */
+att_status att_chat_find_end(att_chat_template *t);
 
 #endif

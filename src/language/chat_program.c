@@ -1,5 +1,5 @@
-/* Conversations by chat templates that are not among the known formats: their program is run. */
-#include "language/chat_program.h"
+/* Runs the program of a chat template on a conversation. */
+#include "language/chat.h"
 
 #include <string.h>
 
@@ -19,7 +19,6 @@ static att_jinja_value trusted(att_jinja_state *s, const char *text)
 /* Sets the variables that apply_chat_template of `transformers` sets. */
 static void set_variables(att_jinja_state *s, void *user)
 {
-    static const char *const names[] = {"bos_token", "eos_token"};
     const conversation *c = user;
     const att_jinja_value list = att_jinja_list_new(s, ATT_JINJA_LIST);
     for (int64_t i = 0; i < c->n; i++) {
@@ -33,15 +32,15 @@ static void set_variables(att_jinja_state *s, void *user)
     att_jinja_set(s, "tools", att_jinja_none());
     att_jinja_set(s, "documents", att_jinja_none());
     att_jinja_set(s, "add_generation_prompt", att_jinja_bool(c->reply));
-    for (int i = 0; i < 2; i++) {
-        const att_bytes *token = &c->t->text[ATT_CHAT_BOS + i];
+    for (int i = 0; i < ATT_CHAT_TOKENS; i++) {
+        const att_bytes *token = &c->t->token[i];
         if (token->count > 0)
-            att_jinja_set(s, names[i], att_jinja_text(s, token->data, token->count, false));
+            att_jinja_set(s, att_chat_token_names[i], att_jinja_text(s, token->data, token->count, false));
     }
 }
 
-att_status att_chat_program_write(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
-                                  att_bytes *text, att_bytes *literal)
+att_status att_chat_write(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
+                          att_bytes *text, att_bytes *literal)
 {
     conversation c = {t, messages, n, reply};
     return att_jinja_run(t->program, set_variables, &c, text, literal);
@@ -55,7 +54,7 @@ static att_status add_after_answer(const att_chat_template *t, bool reply, att_b
     static const att_chat_message messages[] = {{sizeof *messages, "user", "question", 8},
                                                 {sizeof *messages, "assistant", answer, sizeof answer - 1}};
     att_bytes text = {.ctx = t->ctx}, literal = {.ctx = t->ctx};
-    att_status s = att_chat_program_write(t, messages, 2, reply, &text, &literal);
+    att_status s = att_chat_write(t, messages, 2, reply, &text, &literal);
     const size_t n = literal.count / sizeof(att_literal);
     att_bytes_add(&text, "", 1);
     if (!s && !text.status && n > 0) {
@@ -70,10 +69,10 @@ static att_status add_after_answer(const att_chat_template *t, bool reply, att_b
     return s == ATT_ERR_MEMORY ? s : ATT_OK;
 }
 
-att_status att_chat_program_end(att_chat_template *t)
+att_status att_chat_find_end(att_chat_template *t)
 {
     att_bytes last = {.ctx = t->ctx}, more = {.ctx = t->ctx};
-    const att_bytes *eos = &t->text[ATT_CHAT_EOS];
+    const att_bytes *eos = &t->token[ATT_CHAT_EOS];
     size_t n = 0;
     att_status s = add_after_answer(t, false, &last);
     s = s ? s : add_after_answer(t, true, &more);
@@ -86,6 +85,7 @@ att_status att_chat_program_end(att_chat_template *t)
         att_bytes_add(&t->end, n ? last.data : eos->data, n ? n : eos->count);
         if (t->end.count > 0)
             att_bytes_add(&t->end, "", 1);
+        s = t->end.status;
     }
     att_bytes_free(&last);
     att_bytes_free(&more);

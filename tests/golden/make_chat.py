@@ -22,26 +22,26 @@ THINK = ["<think>", "</think>"]  # not special
 HEADER = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
 BAR = ["<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|endoftext|>"]
 
-# file: (name, tokenizer, bos, eos, special tokens)
+# file: (the template of attend that writes the same, tokenizer, bos, eos, special tokens)
 TEMPLATES = {
     "chatml": ("chatml", "qwen", None, "<|im_end|>", IM),
-    "smollm2": ("chatml", "smollm2", "<|im_start|>", "<|im_end|>", IM),
-    "qwen2.5": ("chatml", "qwen", None, "<|im_end|>", IM),
-    "qwen3": ("qwen3", "qwen", None, "<|im_end|>", IM + THINK),
+    "smollm2": (None, "smollm2", "<|im_start|>", "<|im_end|>", IM),
+    "qwen2.5": (None, "qwen", None, "<|im_end|>", IM),
+    "qwen3": (None, "qwen", None, "<|im_end|>", IM + THINK),
     "llama2": ("llama2", "llama2", "<s>", "</s>", []),
     "llama3": ("llama3", "llama3", "<|begin_of_text|>", "<|eot_id|>", HEADER),
-    "llama3.2": ("llama3.1", "llama3", "<|begin_of_text|>", "<|eot_id|>", HEADER),
-    "mistral-v0.1": ("mistral-v0.1", "llama2", "<s>", "</s>", []),
-    "mistral-v0.2": ("mistral-v0.2", "llama2", "<s>", "</s>", []),
+    "llama3.2": (None, "llama3", "<|begin_of_text|>", "<|eot_id|>", HEADER),
+    "mistral-v0.1": (None, "llama2", "<s>", "</s>", []),
+    "mistral-v0.2": (None, "llama2", "<s>", "</s>", []),
     "mistral-v1": ("mistral-v1", "llama2", "<s>", "</s>", []),
     "mistral-v3": ("mistral-v3", "llama2", "<s>", "</s>", ["[INST]", "[/INST]"]),
-    "mistral-v0.3": ("mistral-v3", "llama2", "<s>", "</s>", ["[INST]", "[/INST]"]),
+    "mistral-v0.3": (None, "llama2", "<s>", "</s>", ["[INST]", "[/INST]"]),
     "mistral-nemo": ("mistral-tekken", "llama3", "<s>", "</s>", ["<s>", "</s>", "[INST]", "[/INST]"]),
-    "gemma": ("gemma", "gemma", "<bos>", "<eos>", ["<start_of_turn>", "<end_of_turn>"]),
-    "gemma3": ("gemma3", "gemma", "<bos>", "<eos>", ["<start_of_turn>", "<end_of_turn>"]),
+    "gemma": (None, "gemma", "<bos>", "<eos>", ["<start_of_turn>", "<end_of_turn>"]),
+    "gemma3": ("gemma", "gemma", "<bos>", "<eos>", ["<start_of_turn>", "<end_of_turn>"]),
     "phi3": ("phi3", "llama2", "<s>", "<|endoftext|>", BAR),
-    "phi3.5": ("phi3.5", "llama2", "<s>", "<|endoftext|>", BAR),
-    "phi3-128k": ("phi3-v1", "llama2", "<s>", "<|endoftext|>", BAR),
+    "phi3.5": (None, "llama2", "<s>", "<|endoftext|>", BAR),
+    "phi3-128k": (None, "llama2", "<s>", "<|endoftext|>", BAR),
     "phi4-mini": ("phi4-mini", "qwen", "<|endoftext|>", "<|endoftext|>", BAR),
     "zephyr": ("zephyr", "llama2", "<s>", "</s>", []),
 }
@@ -90,7 +90,7 @@ def make_tokenizer(file, tokenizer, bos, eos, special):
 def main(shown):
     out = {"conversations": [{"messages": [[m["role"], m["content"]] for m in messages_of(s, t)], "reply": r}
                              for s, t, r in CONVERSATIONS], "templates": []}
-    for file, (name, tokenizer, bos, eos, special) in TEMPLATES.items():
+    for file, (built_in, tokenizer, bos, eos, special) in TEMPLATES.items():
         fast, new = make_tokenizer(file, tokenizer, bos, eos, special)
         hashes = []
         for system, texts, reply in CONVERSATIONS:
@@ -107,9 +107,7 @@ def main(shown):
                 hashes.append("")
             if file in shown:
                 print(repr(text))
-            if file == "phi3-128k" and system is not None:
-                hashes[-1] = ""  # the template leaves system messages out; attend refuses them
-        out["templates"].append({"file": file, "name": name, "tokenizer": tokenizer, "bos": bos, "eos": eos,
+        out["templates"].append({"file": file, "built_in": built_in, "tokenizer": tokenizer, "bos": bos, "eos": eos,
                                  "special": new, "rstrip": file in RSTRIP, "hashes": hashes})
     if not shown:
         text = json.dumps(out, ensure_ascii=True, indent=1)

@@ -1,8 +1,10 @@
-/* Chat templates: the texts and ids of transformers, what is recognized and refused, hostile templates. */
+/* Chat templates: the texts and ids of transformers, where templates are found, what is refused, hostile templates. */
 #include "fixtures/chat.h"
-#include "language/chat_jinja.h"
+#include "fixtures/fail_alloc.h"
 
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- templates and tokenizers */
 
@@ -21,18 +23,49 @@ static void texts_and_ids_are_those_of_transformers(void **state)
     (void)state;
     const json_t *conversations = json_object_get(golden, "conversations"), *item;
     size_t i;
+    int built_in = 0;
     json_array_foreach(json_object_get(golden, "templates"), i, item)
     {
-        att_chat_template *t = open_golden(item);
+        const char *const names[] = {NULL, text_of(item, "built_in")};
         att_tokenizer *tokenizer = tokenizer_of(item);
-        assert_string_equal(att_chat_template_name(t), text_of(item, "name"));
         assert_int_equal(json_array_size(conversations), 20);
-        for (size_t k = 0; k < 20; k++)
-            check_conversation(text_of(item, "file"), k, t, tokenizer, json_array_get(conversations, k),
-                               json_string_value(json_array_get(json_object_get(item, "hashes"), k)));
-        att_chat_template_free(t);
+        for (int own = 0; own < (names[1] ? 2 : 1); own++) { /* the published one, and attend's own that is like it */
+            att_chat_template *t = open_golden(item, names[own]);
+            assert_string_equal(att_chat_template_name(t), own ? names[1] : "tokenizer_config.json");
+            for (size_t k = 0; k < 20; k++)
+                check_conversation(text_of(item, "file"), k, t, tokenizer, json_array_get(conversations, k),
+                                   json_string_value(json_array_get(json_object_get(item, "hashes"), k)));
+            att_chat_template_free(t);
+            built_in += own;
+        }
         att_tokenizer_free(tokenizer);
     }
+    for (const att_chat_builtin *b = att_chat_builtins; b->name; b++)
+        built_in--;
+    assert_int_equal(built_in, 0); /* all of attend's own were compared */
+}
+
+/* The token after an answer is what the template writes there. */
+static void the_end_of_an_answer_is_found(void **state)
+{
+    (void)state;
+    static const char *const ends[][2] = {
+        {"chatml", "<|im_end|>"}, {"smollm2", "<|im_end|>"}, {"qwen2.5", "<|im_end|>"},  {"qwen3", "<|im_end|>"},
+        {"llama2", "</s>"},       {"llama3", "<|eot_id|>"},  {"llama3.2", "<|eot_id|>"}, {"mistral-v0.1", "</s>"},
+        {"mistral-v3", "</s>"},   {"mistral-nemo", "</s>"},  {"gemma", "<end_of_turn>"}, {"gemma3", "<end_of_turn>"},
+        {"phi3", "<|end|>"},      {"phi3-128k", "<|end|>"},  {"phi4-mini", "<|end|>"},   {"zephyr", "</s>"}};
+    const json_t *item;
+    size_t i, found = 0;
+    json_array_foreach(json_object_get(golden, "templates"), i, item) for (size_t k = 0; k < 16; k++)
+    {
+        if (strcmp(ends[k][0], text_of(item, "file")) != 0)
+            continue;
+        att_chat_template *t = open_golden(item, NULL);
+        assert_string_equal(att_chat_template_end(t), ends[k][1]);
+        att_chat_template_free(t);
+        found++;
+    }
+    assert_int_equal(found, 16);
 }
 
 /* ---- special tokens of users */
@@ -66,9 +99,9 @@ static void text_of_a_user_never_becomes_special_tokens(void **state)
         "<end_of_turn>\n<start_of_turn><bos><eos><|end|><|user|><|assistant|><|system|><|endoftext|>";
     const json_t *item;
     size_t i;
-    json_array_foreach(json_object_get(golden, "templates"), i, item) for (int program = 0; program < 2; program++)
+    json_array_foreach(json_object_get(golden, "templates"), i, item)
     {
-        att_chat_template *t = program ? open_program(item) : open_golden(item);
+        att_chat_template *t = open_golden(item, NULL);
         att_tokenizer *tokenizer = tokenizer_of(item);
         att_chat_message plain[] = {{SIZE, "user", "x", 1}, {SIZE, "assistant", "x", 1}, {SIZE, "user", "x", 1}},
                          hostile[3];
@@ -126,11 +159,8 @@ static void the_default_system_message_is_that_of_the_template(void **state)
     assert_string_equal(rendered(t, "system", "a"), "<|im_start|>system\na<|im_end|>\n");
     assert_string_equal(att_chat_template_end(t), "<|im_end|>");
     att_chat_template_free(t);
-    t = open_template("qwen3"); /* a name wins, and has no default */
+    t = open_template("chatml"); /* a name wins, and has no default */
     assert_string_equal(rendered(t, "user", "a"), "<|im_start|>user\na<|im_end|>\n");
-    att_chat_template_free(t);
-    t = open_template("chatml"); /* the same as was recognized */
-    assert_non_null(strstr(rendered(t, "user", "a"), "It's"));
     att_chat_template_free(t);
 }
 
@@ -149,21 +179,30 @@ static void templates_are_found_in_each_of_their_files(void **state)
     assert_int_equal(json_dump_file(root, path, 0), 0);
     json_decref(root);
     t = open_template(NULL);
-    assert_string_equal(att_chat_template_name(t), "chatml");
+    assert_string_equal(att_chat_template_name(t), "tokenizer_config.json");
     att_chat_template_free(t);
     write_file("chat_template.jinja", text); /* this one is read before */
     t = open_template(NULL);
+    assert_string_equal(att_chat_template_name(t), "chat_template.jinja");
     assert_string_equal(rendered(t, "user", "a"), "<|user|>\na</e>\n");
     assert_string_equal(att_chat_template_end(t), "</e>");
     att_chat_template_free(t);
     remove_file("tokenizer_config.json");
-    write_file("special_tokens_map.json", "{\"eos_token\": {\"content\": \"</m>\"}}");
+    write_file("special_tokens_map.json", "{\"eos_token\": {\"content\": \"</m>\"}, \"pad_token\": \"<p>\"}");
     t = open_template(NULL);
     assert_string_equal(rendered(t, "user", "a"), "<|user|>\na</m>\n");
     att_chat_template_free(t);
+    write_file("chat_template.jinja", "{{ pad_token }}{{ eos_token }}{{ sep_token is defined }}");
+    t = open_template(NULL);
+    assert_string_equal(rendered(t, "user", "a"), "<p></m>False");
+    att_chat_template_free(t);
+    write_file("chat_template.jinja", text);
     remove_file("special_tokens_map.json");
-    t = open_template(NULL); /* no token: nothing is written */
-    assert_string_equal(rendered(t, "user", "a"), "<|user|>\na\n");
+    t = open_template(NULL); /* no token: "text" + eos_token is an error, as in Jinja */
+    const att_chat_message message = {SIZE, "user", "a", 1};
+    att_text out;
+    assert_int_equal(att_chat_render(t, &message, 1, NULL, &out), ATT_ERR_FORMAT);
+    check_message(ctx, "eos_token is undefined");
     assert_null(att_chat_template_end(t));
     att_chat_template_free(t);
     remove_file("chat_template.jinja");
@@ -225,6 +264,64 @@ static void a_template_with_a_date_has_todays(void **state)
     att_chat_template_free(t);
 }
 
+static void templates_are_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *template, *text;
+    } cases[] = {
+        {"{{ messages }}", "[{'role': 'user', 'content': 'a'}]"},
+        {"{% for message in messages %}" IM " {% endfor %}", "<|im_start|>user\na<|im_end|>\n "},
+        {"{% for message in messages %}" IM "{% endfor %}", "<|im_start|>user\na<|im_end|>\n"},
+        {"{% for message in messages %}{{ 'x' }}" IM IM_END, "x<|im_start|>user\na<|im_end|>\n"},
+        {"{% raw %}{{ x }}{% endraw %}{{ '\\x41' }}", "{{ x }}A"},
+        {"{{ bos_token }}{{ eos_token is defined }}{{ tools }}{{ add_generation_prompt }}", "<s>FalseNoneFalse"},
+    };
+    remove_all();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_config("<s>", NULL, cases[i].template);
+        att_chat_template *t = open_template(NULL);
+        assert_string_equal(rendered(t, "user", "a"), cases[i].text);
+        att_chat_template_free(t);
+    }
+}
+
+static void templates_are_found_by_name_and_by_file(void **state)
+{
+    (void)state;
+    char path[256];
+    remove_all();
+    write_file("tokenizer_config.json", "{\"eos_token\": \"</e>\", \"chat_template\": [{\"name\": \"tool_use\", "
+                                        "\"template\": \"tools {{ messages[0].content }}\"}, {\"name\": \"default\", "
+                                        "\"template\": \"{{ messages[0].content }}{{ eos_token }} \"}]}");
+    snprintf(path, sizeof path, "%s/other.jinja", folder.path);
+    FILE *f = folder_open(&folder, "other.jinja");
+    fputs("other {{ messages[0].content }}{{ eos_token }}", f);
+    assert_int_equal(fclose(f), 0);
+    const char *const names[] = {NULL, "tool_use", path}, *const texts[] = {"a</e> ", "tools a", "other a</e>"};
+    for (int i = 0; i < 3; i++) {
+        att_chat_template *t = open_template(names[i]);
+        assert_string_equal(rendered(t, "user", "a"), texts[i]);
+        assert_string_equal(att_chat_template_end(t), "</e>");
+        att_chat_template_free(t);
+    }
+    remove_file("other.jinja");
+    check_refused(path, ATT_ERR_IO, "other.jinja");
+    check_refused("../other", ATT_ERR_ARGUMENT, "\"../other\" is not a chat template of ");
+    write_file("chat_template.jinja", "file");
+    snprintf(path, sizeof path, "%s/additional_chat_templates", folder.path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_file("additional_chat_templates/tool_use.jinja", "more");
+    for (int i = 0; i < 2; i++) {
+        att_chat_template *t = open_template(i ? "tool_use" : NULL);
+        assert_string_equal(rendered(t, "user", "a"), i ? "more" : "file");
+        att_chat_template_free(t);
+    }
+    remove_file("additional_chat_templates/tool_use.jinja");
+    remove_file("chat_template.jinja");
+    assert_int_equal(rmdir(path), 0);
+}
+
 /* ---- errors */
 
 static void unknown_templates_are_refused(void **state)
@@ -247,8 +344,8 @@ static void unknown_templates_are_refused(void **state)
     write_config("<s>", NULL, NULL);
     check_refused(NULL, ATT_ERR_UNSUPPORTED,
                   "the model has no chat template, as models that were not trained for chat");
-    check_refused("alpaca", ATT_ERR_ARGUMENT,
-                  "\"alpaca\" is not a chat template that attend knows; it knows: chatml, ");
+    check_refused("alpaca", ATT_ERR_ARGUMENT, "\"alpaca\" is not a chat template of ");
+    check_refused("alpaca", ATT_ERR_ARGUMENT, ", or one that comes with attend, which are: chatml, ");
     write_file("tokenizer_config.json", "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"" CHATML "\"}, 3]}");
     check_refused(NULL, ATT_ERR_UNSUPPORTED, "no chat template");
     write_file("tokenizer_config.json", "{\"chat_template\": 3}");
@@ -271,12 +368,10 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
         const char *template, *role[3], *sentence;
     } cases[] = {
         {"chatml", {"tool"}, "messages[0]: the role is \"tool\"; system, user and assistant are supported"},
-        {"gemma", {"system", "user"}, "messages[0]: the chat template gemma has no system message"},
-        {"llama2", {"user", "system"}, "messages[1]: with the chat template llama2 only the first message may be"},
-        {"llama3.1", {"user", "system"}, "messages[1]: with the chat template llama3.1 only the first message may be"},
-        {"gemma", {"user", "user"}, "messages[1]: conversation roles must alternate user/assistant"},
-        {"mistral-v1", {"system", "assistant"}, "messages[1]: conversation roles must alternate user/assistant"},
-        {"mistral-v3", {"assistant"}, "but this one is the assistant's"},
+        {"gemma", {"user", "user"}, "gemma: the chat template refuses the conversation: after the optional system"},
+        {"llama2", {"user", "system"}, "llama2: the chat template refuses the conversation: "},
+        {"mistral-v1", {"system", "assistant"}, "roles must alternate user/assistant/user/assistant/..."},
+        {"mistral-v3", {"assistant"}, "roles must alternate"},
     };
     att_text text;
     remove_all();
@@ -367,11 +462,11 @@ static void damaged_templates_are_refused_or_read(void **state)
             memcpy(exact, copy, bytes);
             att_chat_template *t;
             att_text out;
-            const att_chat_source source = {.path = "damaged", .text = exact, .bytes = bytes};
-            if (att_chat_template_from(ctx, &source, NULL, &t) == ATT_OK) {
+            const att_chat_source source = {.path = "damaged", .name = "damaged", .text = {exact, bytes}};
+            if (att_chat_template_from(ctx, &source, &t) == ATT_OK) {
                 read++;
                 const att_status s = att_chat_render(t, &message, 1, &with_reply, &out);
-                assert_true(s == ATT_OK || (s == ATT_ERR_FORMAT && !strcmp(att_chat_template_name(t), "jinja")));
+                assert_true(s == ATT_OK || s == ATT_ERR_ARGUMENT || s == ATT_ERR_FORMAT);
                 att_text_free(ctx, &out);
                 att_chat_template_free(t);
             }
@@ -381,23 +476,26 @@ static void damaged_templates_are_refused_or_read(void **state)
     assert_true(read > 1000 && read < 9900);
 }
 
-static void the_normal_form_is_that_of_what_jinja_does(void **state)
+static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **state)
 {
     (void)state;
-    static const char *const pairs[][2] = {
-        {"a  {%- if x -%}  b", "{{'a'}}{%ifx%}{{'b'}}"},
-        {"a\n  {% if x %}\n\n b {{ y }}\n", "{{'a\\n'}}{%ifx%}{{'\\n b '+y}}"},
-        {"  {%+ if x %}", "{{'  '}}{%ifx%}"},
-        {"{{- 'a' + \"b'\" }}{{ c['d'] }}\r\n", "{{'ab\\''+c.d}}"},
-        {"{# {{ x }} #}\n{{ {'a': '}}'} }}", "{{{'a':'}}'}}}"},
-        {"x {#- y -#} z", "{{'xz'}}"},
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        att_bytes out = {.ctx = ctx};
-        assert_true(att_jinja_normal_form(pairs[i][0], strlen(pairs[i][0]), &out));
-        att_bytes_add(&out, "", 1);
-        assert_string_equal(out.data, pairs[i][1]);
-        att_bytes_free(&out);
+    const char *text = read_all("tests/golden/chat/qwen3.jinja");
+    const att_chat_source source = {.path = "qwen3", .name = "qwen3", .text = {text, strlen(text)}};
+    const att_chat_message message = {SIZE, "user", "a", 1};
+    att_status s = ATT_ERR_MEMORY;
+    for (long at = 1; s; at++) {
+        fail_alloc a = {.fail_at = at};
+        att_ctx *c = NULL;
+        att_chat_template *t = NULL;
+        att_text out = {0};
+        s = att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
+        s = s ? s : att_chat_template_from(c, &source, &t);
+        s = s ? s : att_chat_render(t, &message, 1, &with_reply, &out);
+        att_text_free(c, &out);
+        att_chat_template_free(t);
+        att_close(c);
+        assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && a.calls < at));
+        assert_int_equal(a.live, 0);
     }
 }
 
@@ -405,17 +503,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_and_ids_are_those_of_transformers),
+        cmocka_unit_test(the_end_of_an_answer_is_found),
         cmocka_unit_test(text_of_a_user_never_becomes_special_tokens),
         cmocka_unit_test(a_token_across_the_border_of_a_message_is_none),
         cmocka_unit_test(the_default_system_message_is_that_of_the_template),
         cmocka_unit_test(templates_are_found_in_each_of_their_files),
         cmocka_unit_test(templates_are_read_from_gguf_files),
         cmocka_unit_test(a_template_with_a_date_has_todays),
+        cmocka_unit_test(templates_are_run),
+        cmocka_unit_test(templates_are_found_by_name_and_by_file),
         cmocka_unit_test(unknown_templates_are_refused),
         cmocka_unit_test(conversations_that_a_template_has_no_form_for_are_refused),
         cmocka_unit_test(messages_of_a_newer_header_are_read_by_their_size),
         cmocka_unit_test(damaged_templates_are_refused_or_read),
-        cmocka_unit_test(the_normal_form_is_that_of_what_jinja_does),
+        cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up_golden, tear_down_golden);
 }

@@ -133,7 +133,7 @@ static void a_chat_template_is_in_memory_too(void **state)
     load(&files, &f);
     folder_remove(&f);
     captioner_need(att_chat_template_open(ctx, f.path, NULL, &o, &t));
-    assert_string_equal(att_chat_template_name(t), "chatml");
+    assert_string_equal(att_chat_template_name(t), "chat_template.jinja");
     att_chat_template_free(t);
     files.failing = "chat_template.jinja";
     assert_int_equal(att_chat_template_open(ctx, f.path, NULL, &o, &t), ATT_ERR_SYSTEM);

@@ -48,15 +48,24 @@ int cli_conversation_insert(cli_conversation *c, size_t at, const char *role, co
     return CLI_DONE;
 }
 
-int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
+int cli_conversation_check_system(const cli_conversation *c, const char *text, size_t bytes)
 {
     const att_chat_message example[] = {{sizeof *example, "system", text, bytes}, {sizeof *example, "user", "", 0}};
-    att_text rendered = {0};
-    int code = CLI_DONE;
-    if (bytes > 0)
-        code = cli_status(c->m->base.ctx, att_chat_render(c->template, example, 2,
-                                                          ATT_OPTIONS(att_chat_options, .reply = true), &rendered));
-    att_text_free(c->m->base.ctx, &rendered);
+    const att_chat_options *o = ATT_OPTIONS(att_chat_options, .reply = true);
+    att_ctx *ctx = c->m->base.ctx;
+    att_text with = {0}, without = {0};
+    int code = cli_status(ctx, att_chat_render(c->template, example, 2, o, &with));
+    if (!code && !att_chat_render(c->template, example + 1, 1, o, &without) && with.bytes == without.bytes &&
+        !memcmp(with.text, without.text, with.bytes))
+        code = cli_fail("the chat template %s leaves system messages out", att_chat_template_name(c->template));
+    att_text_free(ctx, &with);
+    att_text_free(ctx, &without);
+    return code;
+}
+
+int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
+{
+    int code = bytes > 0 ? cli_conversation_check_system(c, text, bytes) : CLI_DONE;
     if (!code && bytes > 0)
         code = cli_conversation_insert(c, 0, "system", text, bytes);
     const size_t old = bytes > 0;

@@ -50,6 +50,8 @@ int cli_conversation_save(const cli_conversation *c, const char *path);
  * is unchanged. (conversation_file.c) */
 int cli_conversation_load(cli_conversation *c, const char *path);
 
+/* For conversation_file.c: fails if the template refuses a system message, or writes a conversation without it. */
+int cli_conversation_check_system(const cli_conversation *c, const char *text, size_t bytes);
 /* For conversation_file.c: adds a message at an index. */
 int cli_conversation_insert(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes);
 /* For conversation_file.c: removes all messages from an index on. */

@@ -51,8 +51,10 @@ static int check(const cli_conversation *c)
 {
     const bool reply = !strcmp(c->message[c->count - 1].role, "user");
     att_text text = {0};
-    const int code = cli_status(c->m->base.ctx, att_chat_render(c->template, c->message, (int64_t)c->count,
-                                                                ATT_OPTIONS(att_chat_options, .reply = reply), &text));
+    int code = cli_status(c->m->base.ctx, att_chat_render(c->template, c->message, (int64_t)c->count,
+                                                          ATT_OPTIONS(att_chat_options, .reply = reply), &text));
+    if (!code && !strcmp(c->message->role, "system") && c->message->bytes > 0)
+        code = cli_conversation_check_system(c, c->message->text, c->message->bytes);
     att_text_free(c->m->base.ctx, &text);
     return code;
 }

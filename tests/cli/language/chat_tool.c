@@ -19,7 +19,8 @@ static int set_up(void **state)
     setenv("J", path, 1);
     snprintf(path, sizeof path, "%s/chat", tool_model.path);
     setenv("L", path, 1);
-    return tool("mkdir chat && cp $T/* chat && cp $J/mistral-nemo.jinja chat/chat_template.jinja");
+    return tool("mkdir chat && cp $T/* chat && cp $J/mistral-nemo.jinja chat/chat_template.jinja && "
+                "echo '{\"eos_token\": \"</>\"}' >chat/tokenizer_config.json");
 }
 
 static void assert_prints(const char *line, const char *text)
@@ -99,10 +100,14 @@ static void the_system_message_is_set_and_removed(void **state)
     assert_prints("printf '/system e\\nbdcab\\n/save s.json\\n' | $A chat -m $L -n 2 >answer; cat s.json",
                   "[\n  {\"role\": \"system\", \"content\": \"e\"},\n  {\"role\": \"user\", \"content\": \"bdcab\"},\n"
                   "  {\"role\": \"assistant\", \"content\": \"oe\"}\n]\n");
-    assert_fails("$A chat -m $L --template gemma --system e", 1, "the chat template gemma has no system message");
-    assert_fails("printf '/system e\\n/system f\\n' | $A chat -m $L --template gemma", 1,
-                 "the chat template gemma has no system message");
+    assert_fails("$A chat -m $L --template $J/gemma.jinja --system e", 1,
+                 "gemma.jinja: the chat template refuses the conversation: System role not supported");
+    assert_fails("printf '/system e\\n/system f\\n' | $A chat -m $L --template $J/gemma.jinja", 1,
+                 "System role not supported");
     assert_int_equal(count(tool_err, "attend:"), 2);
+    assert_fails("printf '/load s.json\n/system e\n' | $A chat -m $L --template $J/phi3-128k.jinja", 1,
+                 "phi3-128k.jinja leaves system messages out");
+    assert_int_equal(count(tool_err, "leaves system messages out"), 2);
 }
 
 static void an_error_does_not_end_the_chat(void **state)
@@ -214,13 +219,13 @@ static void wrong_usage_is_refused(void **state)
     assert_fails("$A chat -m $T </dev/null", 1,
                  "the model has no chat template, as models that were not trained for chat");
     assert_fails("mkdir u; cp $T/* u; echo '{{ x' >u/chat_template.jinja; $A chat -m u </dev/null", 1,
-                 "u: chat template, line 1: a tag has no end");
+                 "u/chat_template.jinja: chat template, line 1: a tag has no end");
     assert_prints("cp $L/chat_template.jinja own.jinja; echo '{# of my own #}{% set x = 1 %}' >>own.jinja; "
                   "printf 'bdcab\\n' | $A chat -m $T --template own.jinja -n 6",
                   "oeqegs\n");
     assert_fails("$A chat -m $L --template no.jinja </dev/null", 1, "no.jinja: No such file");
     assert_fails("$A chat -m $L --template alpaca </dev/null", 1,
-                 "\"alpaca\" is not a chat template that attend knows");
+                 ", or one that comes with attend, which are: chatml, gemma, ");
     assert_fails("$A chat -m $D </dev/null", 1, "sentence model");
     assert_fails("$A chat -m $L hello", 2, "hello");
     assert_fails("$A chat -m $L --top-logprobs 3 </dev/null", 2, "--top-logprobs is for --json");
@@ -266,7 +271,7 @@ static pid_t start_on_terminal(int *terminal, const char *kind)
     }
     screen[0] = '\0';
     wait_for(*terminal, "each token is the most probable one; --sample, --temperature and others");
-    wait_for(*terminal, "chat template mistral-tekken; /help lists commands, /quit or Ctrl-D ends");
+    wait_for(*terminal, "chat template chat_template.jinja; /help lists commands, /quit or Ctrl-D ends");
     wait_for(*terminal, "> ");
     return pid;
 }
