@@ -3,7 +3,7 @@
 
 typedef struct rows_job {
     const att_kernels *kernels;
-    int64_t k;
+    int64_t blocks, tasks; /* blocks of all rows */
     const float *a;
     float *words, *step, *sum;
 } rows_job;
@@ -16,26 +16,34 @@ typedef struct quantized_job {
     int64_t n_panels, groups; /* panels of B, and tasks over panels */
 } quantized_job;
 
-enum { WORD = 4 /* numbers */, ROWS = 64, TASKS_PER_THREAD = 8 };
+enum {
+    WORD = 4, /* numbers */
+    MIN_ROWS = 64,
+    MAX_ROWS = 256, /* of a task, which unpacks each panel of B once */
+    TASKS_PER_THREAD = 8,
+    QUANTIZED = 256 /* blocks of a task that quantizes */
+};
 
 size_t att_quantized_scratch(int64_t m, int64_t k)
 {
     return att_size_mul((size_t)m, (size_t)(k / WORD + 2 * (k / ATT_QUANTIZED_BLOCK)));
 }
 
-static void quantize_row(void *arg, int64_t i, int thread)
+static void quantize_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
     const rows_job *j = arg;
-    const int64_t blocks = j->k / ATT_QUANTIZED_BLOCK;
-    j->kernels->quantized.quantize(j->k, j->a + i * j->k, j->words + i * (j->k / WORD), j->step + i * blocks,
-                                   j->sum + i * blocks);
+    const int64_t first = j->blocks * i / j->tasks, n = j->blocks * (i + 1) / j->tasks - first;
+    j->kernels->quantized.quantize(n * ATT_QUANTIZED_BLOCK, j->a + first * ATT_QUANTIZED_BLOCK,
+                                   j->words + first * (ATT_QUANTIZED_BLOCK / WORD), j->step + first, j->sum + first);
 }
 
 void att_quantize_rows(att_ctx *ctx, int64_t m, int64_t k, const float *a, float *scratch, att_quantized_args *args)
 {
-    float *step = scratch + m * (k / WORD), *sum = step + m * (k / ATT_QUANTIZED_BLOCK);
-    att_parallel_partition(ctx, m, quantize_row, &(rows_job){att_kernels_of(ctx->isa), k, a, scratch, step, sum});
+    const int64_t blocks = m * (k / ATT_QUANTIZED_BLOCK), tasks = att_ceil_div(blocks, QUANTIZED);
+    float *step = scratch + m * (k / WORD), *sum = step + blocks;
+    att_parallel_partition(ctx, tasks, quantize_task,
+                           &(rows_job){att_kernels_of(ctx->isa), blocks, tasks, a, scratch, step, sum});
     args->m = m;
     args->k = k;
     args->words = scratch;
@@ -72,9 +80,11 @@ void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *p, float 
     if (p->m == 0 || p->n == 0)
         return;
     att_quantize_rows(ctx, p->m, p->k, p->a, scratch, &j.args);
-    j.row_tasks = att_ceil_div(p->m, ROWS);
-    j.rows = att_ceil_div(p->m, j.row_tasks);
     j.n_panels = att_ceil_div(p->n, j.kernels->nr);
-    j.groups = att_min(j.n_panels, att_max(1, att_ceil_div(att_threads(ctx) * TASKS_PER_THREAD, j.row_tasks)));
+    const int64_t tasks = (int64_t)att_threads(ctx) * TASKS_PER_THREAD;
+    const int64_t wanted = att_max(att_ceil_div(p->m, MAX_ROWS), att_ceil_div(tasks, j.n_panels));
+    j.row_tasks = att_min(wanted, att_ceil_div(p->m, MIN_ROWS));
+    j.rows = att_ceil_div(p->m, j.row_tasks);
+    j.groups = att_min(j.n_panels, att_max(1, att_ceil_div(tasks, j.row_tasks)));
     att_parallel_partition(ctx, j.row_tasks * j.groups, multiply_task, &j);
 }

@@ -185,8 +185,8 @@ typedef struct att_gemm_kernels {
 
 /* quantized.c */
 typedef struct att_quantized_kernels {
-    /* Quantizes a row x [k] -> words [k / 4], step and sum [k / 32]. A block with a number that is not finite has step
-     * NaN. */
+    /* Quantizes rows x of k numbers in all -> words [k / 4], step and sum [k / 32]. A block with a number that is not
+     * finite has step NaN. */
     void (*quantize)(int64_t k, const float *x, float *words, float *step, float *sum);
     void (*run)(const att_quantized_args *args);
 } att_quantized_kernels;

@@ -22,11 +22,13 @@
 #include "util/util.h"
 #include "attend.h"
 
+#include <math.h>
+
 enum {
     BLOCK = ATT_QUANTIZED_BLOCK,
     WORDS = BLOCK / 4,                  /* words of a block */
     DEPTH = 512 / PANEL,                /* blocks that are unpacked at a time: their words stay in a near cache */
-    TILE = 4,                           /* rows of a register tile */
+    TILE = ATT_LANES < 16 ? 4 : 6,      /* rows of a register tile */
     DIRECT_ROWS = 3,                    /* maximum number of rows for which a panel is not unpacked */
     HALVES = ATT_LANES < WORDS ? 2 : 1, /* vectors of a block */
     GROUP = ATT_LANES > WORDS ? ATT_LANES / WORDS : 1 /* blocks of a vector */
@@ -37,126 +39,157 @@ static const float smallest = 0x1p-118f;
 
 /* ---- rows of A */
 
-/* Returns the largest |x| of a block, at least 0, or NaN if one of its numbers is not finite. */
-static float largest(const float *x)
+/* Returns the maxima or the sums of the lanes of t[0], t[1], ... */
+ATT_INLINE vf across(const bool maxima, const vf t[ATT_LANES])
 {
-    vf max = v_set(0), zero = v_set(0);
-    for (int i = 0; i < BLOCK; i += ATT_LANES) {
-        const vf y = v_load(x + i);
-        max = v_max(v_abs(y), max);
-        zero = v_fma(y, v_set(0), zero);
+    vf y[2 * ATT_LANES]; /* number LANES + i is made of numbers 2 i and 2 i + 1 */
+    ATT_UNROLL (i, ATT_LANES)
+        y[i] = t[i];
+    v_transpose(y);
+    ATT_UNROLL (i, ATT_LANES - 1)
+        y[ATT_LANES + i] = maxima ? v_max(y[2 * i], y[2 * i + 1]) : v_add(y[2 * i], y[2 * i + 1]);
+    return y[2 * ATT_LANES - 2];
+}
+
+/* Returns the largest |x| of each of n blocks, at least 0, or infinity if one of its numbers is not finite. */
+ATT_INLINE vf largest(int n, const float *x)
+{
+    vf t[ATT_LANES];
+    for (int b = 0; b < n; b++, x += BLOCK) {
+        vf max = v_set(0), zero = v_set(0);
+        ATT_UNROLL (i, BLOCK / ATT_LANES) {
+            const vf y = v_load(x + i * ATT_LANES);
+            max = v_max(v_abs(y), max);
+            zero = v_fma(y, v_set(0), zero);
+        }
+        t[b] = v_select(v_is_nan(zero), v_set(INFINITY), max);
     }
-    return v_top(max) + v_sum(zero);
+    for (int b = n; b < ATT_LANES; b++)
+        t[b] = v_set(0);
+    return across(true, t);
+}
+
+/* Rounds n blocks times scale to words; those of a block of scale 0 are 0. Returns the sums of their numbers: exact, at
+ * most 32 * 127. */
+ATT_INLINE vf round_blocks(int n, const float *x, const float scale[ATT_LANES], float *words)
+{
+    vf t[ATT_LANES];
+    for (int b = 0; b < n; b++, x += BLOCK, words += WORDS) {
+        t[b] = v_set(0);
+        if (!(scale[b] > 0)) {
+            memset(words, 0, BLOCK);
+            continue;
+        }
+        ATT_UNROLL (i, BLOCK / ATT_LANES) {
+            const vf whole = v_round(v_mul(v_load(x + i * ATT_LANES), v_set(scale[b])));
+            v_store_int8((int8_t *)words + i * ATT_LANES, whole);
+            t[b] = v_add(t[b], whole);
+        }
+    }
+    for (int b = n; b < ATT_LANES; b++)
+        t[b] = v_set(0);
+    return across(false, t);
 }
 
 static void quantize(int64_t k, const float *x, float *words, float *step, float *sum)
 {
-    for (int64_t b = 0; b < k / BLOCK; b++, x += BLOCK, words += WORDS) {
-        const float max = largest(x), scale = max >= smallest ? levels / max : 0;
-        vf total = v_set(0); /* exact: at most 32 * 127 */
-        if (scale == 0)
-            memset(words, 0, BLOCK);
-        for (int i = 0; scale > 0 && i < BLOCK; i += ATT_LANES) {
-            const vf whole = v_round(v_mul(v_load(x + i), v_set(scale)));
-            v_store_int8((int8_t *)words + i, whole);
-            total = v_add(total, whole);
-        }
-        step[b] = scale > 0 ? max / levels : max * 0; /* NaN stays */
-        sum[b] = v_sum(total);
+    for (int64_t left = k / BLOCK; left > 0; left -= ATT_LANES) {
+        const int n = (int)att_min(left, ATT_LANES);
+        const vf max = largest(n, x), zero = v_set(0), finite = v_select(v_lt(max, v_set(INFINITY)), max, zero);
+        const vf scales = v_select(v_lt(finite, v_set(smallest)), zero, v_div(v_set(levels), max));
+        float scale[ATT_LANES];
+        v_store(scale, scales);
+        /* Infinity times 0 is NaN. */
+        v_store_n(step, v_select(v_lt(zero, scales), v_div(max, v_set(levels)), v_mul(max, zero)), n);
+        v_store_n(sum, round_blocks(n, x, scale, words), n);
+        x += n * BLOCK;
+        words += n * WORDS;
+        step += n;
+        sum += n;
     }
 }
 
 /* ---- panels of B */
 
-typedef uint8_t bytes16 __attribute__((vector_size(16)));
+/* How blocks of a type are laid out and unpacked. */
+typedef struct layout {
+    int bytes, header; /* bytes of a block; header: bytes of the scales before the numbers */
+    bool halves;       /* a byte has two numbers */
+    int start;         /* a sum of products begins with this times the sum of the row's numbers */
+} layout;
+static const layout layouts[] = {[ATT_Q8_0] = {34, 2, false, ATT_SIGNED4_START},
+                                 [ATT_Q4_0] = {18, 2, true, -8}, /* d (q - 8) */
+                                 [ATT_Q4_1] = {20, 4, true, 0}};
 
-/* Unpacks the low halves of 16 bytes as the first 16 numbers, and the high halves as the others. */
-ATT_INLINE void unpack_halves(const uint8_t *q, int8_t *y)
-{
-    bytes16 x;
-    memcpy(&x, q, sizeof x);
-    const bytes16 low = x & 15, high = x >> 4;
-    memcpy(y, &low, sizeof low);
-    memcpy(y + BLOCK / 2, &high, sizeof high);
-}
-
-/* Some blocks of a panel, unpacked. */
+/* Some blocks of a panel, unpacked; GROUP of them more than are used may be written. */
 typedef struct panel {
     int64_t blocks;
     float words[DEPTH * WORDS * PANEL]; /* [blocks][WORDS][PANEL] */
     float d[DEPTH * PANEL], m[DEPTH * PANEL];
 } panel;
 
-/* Transposes scales [PANEL][blocks] in f16 -> y [blocks][PANEL] */
-static void spread_scales(int64_t blocks, const uint16_t *codes, float *y)
+/* Returns words of the numbers of GROUP blocks, or of half a block, as products need them. */
+ATT_INLINE vf words_at(const layout t, const uint8_t *q, int half, int64_t next)
 {
-    float x[DEPTH * PANEL];
-    for (int64_t i = 0; i < blocks * PANEL; i += ATT_LANES)
-        v_store(x + i, v_from_f16(codes + i));
-    tile_pack_as(false, PANEL, blocks, x, blocks, 1, y);
+    return t.halves ? v_block_of_halves(q, half, next) : v_signed4_word(v_block(q, half, next));
 }
 
-/* How blocks of a type are laid out and unpacked. */
-typedef struct layout {
-    int bytes, header; /* bytes of a block; header: bytes of the scales before the numbers */
-    bool halves;       /* a byte has two numbers */
-    int zero;          /* is subtracted from the numbers of halves */
-} layout;
-static const layout layouts[] = {
-    [ATT_Q8_0] = {34, 2, false, 0}, [ATT_Q4_0] = {18, 2, true, 8}, [ATT_Q4_1] = {20, 4, true, 0}};
-
-/* Unpacks the scales of blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; for columns that do not
- * exist they are 0. */
-ATT_INLINE void unpack_scales(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
+/* Adds the products of words w and x to the words of sum. */
+ATT_INLINE vf dot_words(const layout t, vf left, vf w, vf x, vf sum)
 {
-    const bool has_m = t.header > 2;
-    const int64_t used = att_min(PANEL, g->n - j), all = p->blocks * PANEL;
-    uint16_t codes[2][DEPTH * PANEL];
-    for (int64_t r = 0, i = 0; r < used; r++) {
-        const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * t.bytes;
-        for (int64_t b = 0; b < p->blocks; b++, i++, block += t.bytes) {
-            memcpy(&codes[0][i], block, sizeof codes[0][0]);
-            if (has_m)
-                memcpy(&codes[1][i], block + 2, sizeof codes[1][0]);
+    return t.halves ? v_dot4_onto(w, x, sum) : v_signed4(left, w, x, sum);
+}
+
+/* Sets at[] to the bytes from the first of `used` columns to each. Columns after them are the last one again. */
+ATT_INLINE void find_columns(const att_quantized_args *g, int64_t used, int64_t at[ATT_LANES])
+{
+    for (int r = 0; r < ATT_LANES; r++)
+        at[r] = att_max(0, att_min(r, used - 1)) * g->row_bytes;
+}
+
+/* Loads the scales of a block of ATT_LANES columns, at[] bytes from it. */
+ATT_INLINE void load_scales(const layout t, const uint8_t *block, const int64_t at[ATT_LANES], vf *d, vf *m)
+{
+    if (t.header > 2)
+        v_from_f16_pairs_at(block, at, d, m);
+    else
+        *d = v_from_f16_at(block, at);
+}
+
+/* Unpacks blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p */
+ATT_INLINE void unpack(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
+{
+    for (int64_t i = 0; i < PANEL && j + i < g->n; i += ATT_LANES) {
+        const uint8_t *block = (const uint8_t *)g->b + (j + i) * g->row_bytes + from * t.bytes;
+        int64_t at[ATT_LANES];
+        find_columns(g, g->n - j - i, at);
+        for (int64_t b = 0; b < p->blocks; b++, block += t.bytes) {
+            vf d, m;
+            load_scales(t, block, at, &d, &m);
+            v_store(p->d + b * PANEL + i, d);
+            if (t.header > 2)
+                v_store(p->m + b * PANEL + i, m);
+            for (int h = 0; b % GROUP == 0 && h < HALVES; h++) {
+                vf w[ATT_LANES];
+                ATT_UNROLL (r, ATT_LANES)
+                    w[r] = words_at(t, block + at[r] + t.header, h, b + GROUP <= p->blocks ? t.bytes : 0);
+                v_transpose(w);
+                ATT_UNROLL (r, ATT_LANES)
+                    v_store(p->words + (b * WORDS + h * ATT_LANES + r) * PANEL + i, w[r]);
+            }
         }
     }
-    for (int64_t i = used * p->blocks; i < all; i++)
-        codes[0][i] = codes[1][i] = 0;
-    spread_scales(p->blocks, codes[0], p->d);
-    if (has_m)
-        spread_scales(p->blocks, codes[1], p->m);
-}
-
-/* Unpacks the numbers of these blocks -> p; for columns that do not exist they are 0. */
-ATT_INLINE void unpack_numbers(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
-{
-    const int64_t used = att_min(PANEL, g->n - j), all = p->blocks * PANEL;
-    float whole[DEPTH * PANEL * WORDS], *words = whole; /* [PANEL][blocks][WORDS] */
-    for (int64_t r = 0; r < used; r++) {
-        const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * t.bytes + t.header;
-        for (int64_t b = 0; b < p->blocks; b++, block += t.bytes, words += WORDS)
-            if (t.halves)
-                unpack_halves(block, (int8_t *)words);
-            else
-                memcpy(words, block, BLOCK);
-    }
-    memset(words, 0, (size_t)(whole + all * WORDS - words) * sizeof *words);
-    tile_pack_as(false, PANEL, p->blocks * WORDS, whole, p->blocks * WORDS, 1, p->words);
 }
 
 /* ---- products */
 
 /* Rows of A, from the blocks that a panel has. */
 typedef struct tile_of_rows {
-    const float *words, *step, *sum;
+    const float *words, *step;
     int64_t words_stride, stride;
+    float start[TILE][DEPTH]; /* of sums, as integers */
+    float sum[TILE][DEPTH];   /* s sum(p), if the type has m */
 } tile_of_rows;
-
-/* Returns p . q of a block, from the sum of the words' products and the sum of the row's numbers. */
-ATT_INLINE vf exact_dot(const layout t, vf sum, float total)
-{
-    return t.zero ? v_sub(v_from_whole(sum), v_set((float)t.zero * total)) : v_from_whole(sum);
-}
 
 /* Adds the product of rows and the panel to acc. */
 ATT_INLINE void multiply(const int rows, const layout t, const tile_of_rows *a, const panel *p,
@@ -167,22 +200,20 @@ ATT_INLINE void multiply(const int rows, const layout t, const tile_of_rows *a, 
         vf dot[TILE][ATT_PANEL_VECTORS];
         ATT_UNROLL (r, rows)
             ATT_UNROLL (v, ATT_PANEL_VECTORS)
-                dot[r][v] = t.halves ? v_set(0) : v_signed4_start(a->sum[r * a->stride + b]);
+                dot[r][v] = v_set(t.start ? a->start[r][b] : 0);
         for (int w = 0; w < WORDS; w++)
             ATT_UNROLL (v, ATT_PANEL_VECTORS) {
                 const vf q = v_keep(v_load(words + w * PANEL + v * ATT_LANES)), left = v_signed4_left(q);
-                ATT_UNROLL (r, rows) {
-                    const vf x = v_keep(v_set(a->words[r * a->words_stride + b * WORDS + w]));
-                    dot[r][v] = t.halves ? v_dot4(q, x, dot[r][v]) : v_signed4(left, q, x, dot[r][v]);
-                }
+                ATT_UNROLL (r, rows)
+                    dot[r][v] =
+                        dot_words(t, left, q, v_keep(v_set(a->words[r * a->words_stride + b * WORDS + w])), dot[r][v]);
             }
         ATT_UNROLL (r, rows) {
-            const float total = a->sum[r * a->stride + b];
             const vf s = v_set(a->step[r * a->stride + b]);
             ATT_UNROLL (v, ATT_PANEL_VECTORS) {
-                acc[r][v] = v_fma(exact_dot(t, dot[r][v], total), v_mul(s, v_load(d + v * ATT_LANES)), acc[r][v]);
+                acc[r][v] = v_fma_onto(v_from_whole(dot[r][v]), v_mul(s, v_load(d + v * ATT_LANES)), acc[r][v]);
                 if (t.header > 2)
-                    acc[r][v] = v_fma(v_load(m + v * ATT_LANES), v_mul(s, v_set(total)), acc[r][v]);
+                    acc[r][v] = v_fma_onto(v_load(m + v * ATT_LANES), v_set(a->sum[r][b]), acc[r][v]);
             }
         }
     }
@@ -196,11 +227,20 @@ ATT_INLINE void product_as(const int rows, const layout t, const att_quantized_a
                            int64_t from, const panel *p)
 {
     const int64_t blocks = g->k / BLOCK, used = att_min(PANEL, g->n - j);
-    const tile_of_rows a = {.words = g->words + i * blocks * WORDS + from * WORDS,
-                            .step = g->step + i * blocks + from,
-                            .sum = g->sum + i * blocks + from,
-                            .words_stride = blocks * WORDS,
-                            .stride = blocks};
+    tile_of_rows a = {.words = g->words + i * blocks * WORDS + from * WORDS,
+                      .step = g->step + i * blocks + from,
+                      .words_stride = blocks * WORDS,
+                      .stride = blocks};
+    const float *sum = g->sum + i * blocks + from;
+    for (int r = 0; r < rows; r++)
+        for (int64_t b = 0; b < p->blocks; b += ATT_LANES) {
+            const int n = (int)att_min(ATT_LANES, p->blocks - b);
+            const vf whole = v_load_n(sum + r * blocks + b, n), s = v_load_n(a.step + r * blocks + b, n);
+            if (t.start)
+                v_store(a.start[r] + b, v_to_whole(v_mul(whole, v_set((float)t.start))));
+            if (t.header > 2)
+                v_store(a.sum[r] + b, v_mul(s, whole));
+        }
     float *c = g->c + i * g->ldc + j;
     vf acc[TILE][ATT_PANEL_VECTORS];
     ATT_UNROLL (r, rows)
@@ -217,24 +257,31 @@ ATT_INLINE void product_rows(const layout t, const att_quantized_args *g, int64_
     int64_t i = 0;
     for (; i + TILE <= g->m; i += TILE)
         product_as(TILE, t, g, i, j, from, p);
-    for (; i < g->m; i++)
+    if (TILE > 4 && g->m - i >= 4) {
+        product_as(4, t, g, i, j, from, p);
+        i += 4;
+    }
+    if (g->m - i >= 2) {
+        product_as(2, t, g, i, j, from, p);
+        i += 2;
+    }
+    if (i < g->m)
         product_as(1, t, g, i, j, from, p);
 }
 
 /* ---- products with blocks as they are stored */
 
 /* Computes p . q of GROUP blocks from `block` on, for ATT_LANES columns at[] bytes from it, with a row's words x -> y:
- * exact, except for `zero` and the initial values of sums. next: bytes from a block to the next, 0 if there is none. */
+ * exact, except for the initial values of sums. next: bytes from a block to the next, 0 if there is none. */
 ATT_INLINE void dots(const layout t, const uint8_t *block, const int64_t at[ATT_LANES], int64_t next,
                      const vf x[HALVES], vf y[GROUP])
 {
     vf sum[ATT_LANES];
     ATT_UNROLL (r, ATT_LANES) {
-        const uint8_t *q = block + at[r] + t.header;
         sum[r] = v_set(0);
         ATT_UNROLL (h, HALVES) {
-            const vf w = t.halves ? v_block_of_halves(q, h, next) : v_block(q, h, next);
-            sum[r] = t.halves ? v_dot4(w, x[h], sum[r]) : v_signed4(v_signed4_left(w), w, x[h], sum[r]);
+            const vf w = words_at(t, block + at[r] + t.header, h, next);
+            sum[r] = dot_words(t, v_signed4_left(w), w, x[h], sum[r]);
         }
     }
     v_sum_words(sum, y);
@@ -250,8 +297,7 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
      * run. */
     const uint8_t *soon = j + 2 * ATT_LANES <= g->n ? block + ATT_LANES * g->row_bytes : NULL;
     int64_t at[ATT_LANES];
-    for (int r = 0; r < ATT_LANES; r++)
-        at[r] = att_min(r, used - 1) * g->row_bytes;
+    find_columns(g, used, at);
     vf acc = v_set(0);
     for (int64_t b = 0; b < blocks; b += GROUP, block += GROUP * t.bytes) {
         const bool pair = b + GROUP <= blocks;
@@ -264,13 +310,10 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
         for (int64_t k = b; k < b + GROUP && k < blocks; k++) {
             const uint8_t *scales = block + (k - b) * t.bytes;
             const vf s = v_set(step[k]);
-            const vf sum = t.halves ? y[k - b] : v_add_whole(y[k - b], v_signed4_start(total[k]));
-            vf d, m = v_set(0);
-            if (t.header > 2)
-                v_from_f16_pairs_at(scales, at, &d, &m);
-            else
-                d = v_from_f16_at(scales, at);
-            acc = v_fma(exact_dot(t, sum, total[k]), v_mul(s, d), acc);
+            vf d, m;
+            load_scales(t, scales, at, &d, &m);
+            const vf sum = v_from_whole(y[k - b]);
+            acc = v_fma(t.start ? v_add(sum, v_set((float)t.start * total[k])) : sum, v_mul(s, d), acc);
             if (t.header > 2)
                 acc = v_fma(m, v_mul(s, v_set(total[k])), acc);
         }
@@ -294,8 +337,7 @@ ATT_INLINE void panels(const layout t, const att_quantized_args *g)
         for (int64_t part = 0; part < parts; part++) {
             const int64_t from = blocks * part / parts;
             p.blocks = blocks * (part + 1) / parts - from;
-            unpack_scales(t, g, q * PANEL, from, &p);
-            unpack_numbers(t, g, q * PANEL, from, &p);
+            unpack(t, g, q * PANEL, from, &p);
             product_rows(t, g, q * PANEL, from, &p);
         }
 }

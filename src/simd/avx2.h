@@ -69,12 +69,9 @@ static inline vf v_dot4_onto(vf a, vf b, vf sum) /* see v_fma_onto */
     __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(v_fours(a, b)));
     return sum;
 }
+enum { ATT_SIGNED4_START = 0 };
+static inline vf v_signed4_word(vf w) { return w; }
 static inline vf v_signed4_left(vf w) { return _mm256_castsi256_ps(_mm256_abs_epi8(_mm256_castps_si256(w))); }
-static inline vf v_signed4_start(float sum_of_x)
-{
-    (void)sum_of_x;
-    return v_set(0);
-}
 static inline vf v_signed4(vf left, vf w, vf x, vf sum) /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
 {
     const __m256i y = _mm256_sign_epi8(_mm256_castps_si256(x), _mm256_castps_si256(w));
@@ -116,6 +113,7 @@ static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LA
     *second = _mm256_cvtph_ps(_mm256_extracti128_si256(codes, 1));
 }
 static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
+static inline vf v_to_whole(vf a) { return _mm256_castsi256_ps(_mm256_cvtps_epi32(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }

@@ -51,28 +51,31 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(sum), fours));
 #endif
 }
-static inline vf v_dot4_onto(vf a, vf b, vf sum) { return v_dot4(a, b, sum); }
-#ifdef __AVX512VNNI__ /* (w + 128) x, and a sum begins with -128 of all x */
-static inline vf v_signed4_left(vf w)
+static inline vf v_dot4_onto(vf a, vf b, vf sum) /* see v_fma_onto */
+{
+#ifdef __AVX512VNNI__
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+#else
+    return v_dot4(a, b, sum);
+#endif
+}
+#ifdef __AVX512VNNI__ /* (w + 128) x */
+enum { ATT_SIGNED4_START = -128 };
+static inline vf v_signed4_word(vf w)
 {
     return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(w), _mm512_set1_epi8((char)0x80)));
 }
-static inline vf v_signed4_start(float sum_of_x)
-{
-    return _mm512_castsi512_ps(_mm512_set1_epi32(-128 * (int32_t)sum_of_x));
-}
+static inline vf v_signed4_left(vf w) { return w; }
 static inline vf v_signed4(vf left, vf w, vf x, vf sum)
 {
-    (void)w;
-    return v_dot4(left, x, sum);
+    (void)left;
+    return v_dot4_onto(w, x, sum);
 }
 #else                 /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
+enum { ATT_SIGNED4_START = 0 };
+static inline vf v_signed4_word(vf w) { return w; }
 static inline vf v_signed4_left(vf w) { return _mm512_castsi512_ps(_mm512_abs_epi8(_mm512_castps_si512(w))); }
-static inline vf v_signed4_start(float sum_of_x)
-{
-    (void)sum_of_x;
-    return v_set(0);
-}
 static inline vf v_signed4(vf left, vf w, vf x, vf sum)
 {
     const __m512i y = _mm512_castps_si512(x);
@@ -109,6 +112,7 @@ static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LA
     *second = _mm512_cvtph_ps(_mm256_permute2x128_si256(a, b, 0x31));
 }
 static inline vf v_from_whole(vf a) { return _mm512_cvtepi32_ps(_mm512_castps_si512(a)); }
+static inline vf v_to_whole(vf a) { return _mm512_castsi512_ps(_mm512_cvtps_epi32(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }

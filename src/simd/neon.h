@@ -70,12 +70,9 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     return vreinterpretq_f32_s32(vpadalq_s16(vreinterpretq_s32_f32(sum), vpaddq_s16(low, high)));
 }
 static inline vf v_dot4_onto(vf a, vf b, vf sum) { return v_dot4(a, b, sum); }
+enum { ATT_SIGNED4_START = 0 };
+static inline vf v_signed4_word(vf w) { return w; }
 static inline vf v_signed4_left(vf w) { return w; }
-static inline vf v_signed4_start(float sum_of_x)
-{
-    (void)sum_of_x;
-    return v_set(0);
-}
 static inline vf v_signed4(vf left, vf w, vf x, vf sum) /* sums of two products fit into 16 bits: 2 * 128 * 127 */
 {
     (void)left;
@@ -115,6 +112,7 @@ static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LA
     *second = v_from_f16_at(p + sizeof(uint16_t), at);
 }
 static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
+static inline vf v_to_whole(vf a) { return vreinterpretq_f32_s32(vcvtq_s32_f32(a)); }
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm v_is_nan(vf a) { return vmvnq_u32(vceqq_f32(a, a)); }
 static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }

@@ -62,15 +62,11 @@ static inline vf v_dot4(vf a, vf b, vf sum)
 }
 static inline vf v_dot4_onto(vf a, vf b, vf sum) { return v_dot4(a, b, sum); } /* as v_fma_onto */
 /* On words of four int8: sum (int32) + w0 x0 + w1 x1 + w2 x2 + w3 x3. Bytes of w are in [-128, 127], of x in [-127,
- * 127]. left is v_signed4_left(w), which many products share, and a sum begins with v_signed4_start(all numbers of x,
- * added).
- */
+ * 127]. w is v_signed4_word of what a block has, left is v_signed4_left(w), which many products share, and a sum begins
+ * with ATT_SIGNED4_START times all numbers of x, added. */
+enum { ATT_SIGNED4_START = 0 };
+static inline vf v_signed4_word(vf w) { return w; }
 static inline vf v_signed4_left(vf w) { return w; }
-static inline vf v_signed4_start(float sum_of_x)
-{
-    (void)sum_of_x;
-    return v_set(0);
-}
 static inline vf v_signed4(vf left, vf w, vf x, vf sum)
 {
     (void)left;
@@ -106,6 +102,7 @@ ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
     y[0] = (vf)sum;
 }
 static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf); } /* integers -> floats */
+static inline vf v_to_whole(vf a) { return (vf) __builtin_convertvector(a, vm); }  /* whole numbers -> integers */
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_is_nan(vf a) { return a != a; }
 static inline vf v_select(vm m, vf a, vf b) { return (vf)((m & (vm)a) | (~m & (vm)b)); }

@@ -16,7 +16,7 @@ static inline __m256i v_halves_at(const uint8_t *q)
 static inline __m128i v_codes_at(const uint8_t *p, const int64_t *at)
 {
     uint16_t c[8];
-    for (int i = 0; i < 8; i++)
+    ATT_UNROLL (i, 8)
         memcpy(&c[i], p + at[i], sizeof c[i]);
     return _mm_set_epi16((int16_t)c[7], (int16_t)c[6], (int16_t)c[5], (int16_t)c[4], (int16_t)c[3], (int16_t)c[2],
                          (int16_t)c[1], (int16_t)c[0]);
@@ -26,7 +26,7 @@ static inline __m256i v_code_pairs_at(const uint8_t *p, const int64_t *at)
 {
     const __m128i apart = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     int c[8];
-    for (int i = 0; i < 8; i++)
+    ATT_UNROLL (i, 8)
         memcpy(&c[i], p + at[i], sizeof c[i]);
     const __m128i a = _mm_shuffle_epi8(_mm_set_epi32(c[3], c[2], c[1], c[0]), apart);
     const __m128i b = _mm_shuffle_epi8(_mm_set_epi32(c[7], c[6], c[5], c[4]), apart);

@@ -235,7 +235,8 @@ static void products_are_those_of_the_definition(void **state)
     (void)state;
     static const struct {
         int64_t m, n, k;
-    } shape[] = {{1, 1, 32}, {1, 70, 96}, {2, 16, 64}, {3, 33, 1056}, {7, 100, 576}, {130, 40, 160}, {4, 8, 0}};
+    } shape[] = {{1, 1, 32},    {1, 70, 96}, {2, 16, 64},    {3, 33, 1056},
+                 {7, 100, 576}, {11, 9, 96}, {600, 40, 160}, {4, 8, 0}};
     enum { SHAPES = sizeof shape / sizeof shape[0] };
     for (int s = 0; s < SHAPES; s++)
         for (int t = 0; t < N_TYPES; t++) {
