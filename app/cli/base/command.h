@@ -152,6 +152,9 @@ extern volatile int cli_signal;
 
 /* A context, whose notes (att_config) are printed to standard error; or kept, if that is set before. */
 int cli_open(att_ctx **ctx, int64_t threads);
+/* Opens one with another flag that cancels calls (att_config.cancel) than cli_signal, which cli_open has; or NULL:
+ * none. */
+int cli_open_with(att_ctx **ctx, int64_t threads, const volatile int *cancel);
 extern bool cli_keep_notes;
 const char *cli_kept_note(int i); /* NULL: there are no more */
 

@@ -37,8 +37,10 @@ static void pass_note(void *user, const char *text)
 
 const char *cli_kept_note(int i) { return i < MAX_NOTES ? notes[i] : NULL; }
 
-int cli_open(att_ctx **ctx, int64_t threads)
+int cli_open_with(att_ctx **ctx, int64_t threads, const volatile int *cancel)
 {
-    return cli_status(NULL, att_open(ctx, ATT_OPTIONS(att_config, .n_threads = (int)threads, .cancel = &cli_signal,
-                                                      .note = pass_note)));
+    return cli_status(
+        NULL, att_open(ctx, ATT_OPTIONS(att_config, .n_threads = (int)threads, .cancel = cancel, .note = pass_note)));
 }
+
+int cli_open(att_ctx **ctx, int64_t threads) { return cli_open_with(ctx, threads, &cli_signal); }

@@ -38,7 +38,7 @@ static void write_string(FILE *f, const char *text, size_t bytes)
 }
 
 /* Writes the text before a value: a comma, its key. */
-static void begin_value(cli_json *j, const char *key)
+void cli_json_begin_value(cli_json *j, const char *key)
 {
     if (j->depth > 0) {
         const bool outermost = j->depth == 1, more = j->open[j->depth - 1].more;
@@ -55,7 +55,7 @@ static void begin_value(cli_json *j, const char *key)
 
 static void open(cli_json *j, const char *key, char begin, char end)
 {
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     putc(begin, j->file);
     j->open[j->depth].end = end;
     j->open[j->depth++].more = false;
@@ -89,7 +89,7 @@ void cli_json_close(cli_json *j)
 
 void cli_json_bytes(cli_json *j, const char *key, const char *text, size_t bytes)
 {
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     if (text)
         write_string(j->file, text, bytes);
     else
@@ -103,19 +103,19 @@ void cli_json_string(cli_json *j, const char *key, const char *text)
 
 void cli_json_bool(cli_json *j, const char *key, bool x)
 {
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     fputs(x ? "true" : "false", j->file);
 }
 
 void cli_json_integer(cli_json *j, const char *key, int64_t x)
 {
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     fprintf(j->file, "%lld", (long long)x);
 }
 
 void cli_json_number(cli_json *j, const char *key, double x, int digits)
 {
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     if (isfinite(x))
         fprintf(j->file, "%.*g", digits, x);
     else
@@ -128,13 +128,13 @@ void cli_json_fixed(cli_json *j, const char *key, double x, int decimals)
         cli_json_number(j, key, x, 0);
         return;
     }
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     fprintf(j->file, "%.*f", decimals, x);
 }
 
 void cli_json_float(cli_json *j, const char *key, float x)
 {
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     cli_write_row(j->file, &x, 1, ',');
 }
 
@@ -174,7 +174,7 @@ int cli_json_value(cli_json *j, const char *key, const json_t *value, size_t fla
     char *text = json_dumps(value, flags | JSON_ENCODE_ANY);
     if (!text)
         return cli_fail_memory();
-    begin_value(j, key);
+    cli_json_begin_value(j, key);
     write_escaped(j->file, text, strlen(text), "");
     free(text);
     return CLI_DONE;

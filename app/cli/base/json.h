@@ -55,6 +55,8 @@ void cli_json_strings(cli_json *j, const char *key, const char *const *texts, in
 void cli_json_numbers(cli_json *j, const char *key, const double *x, int64_t n, int digits);
 void cli_json_row(cli_json *j, const char *key, const float *row, int64_t n);
 void cli_json_matrix(cli_json *j, const char *key, const float *x, int64_t rows, int64_t columns);
+/* Writes what precedes a value, which the caller then writes to j->file. */
+void cli_json_begin_value(cli_json *j, const char *key);
 /* Writes any value on one line. flags: of json_dumps, without JSON_INDENT. Returns 0, or an error code. */
 int cli_json_value(cli_json *j, const char *key, const json_t *value, size_t flags);
 

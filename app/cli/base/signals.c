@@ -112,6 +112,8 @@ bool cli_end_forget(void)
     return true;
 }
 
+void cli_end_answered(void) { __atomic_store_n(&cli_signal, 0, __ATOMIC_RELAXED); }
+
 /* Blocks or unblocks SIGPIPE, which goes to the thread that writes and is pending there while it is blocked. */
 static void block_pipe(int how)
 {

@@ -18,6 +18,9 @@ void cli_end_later(void);
  * signal, or another one. */
 bool cli_end_forget(void);
 
+/* Forgets any signal, after cli_end_later, which the program has done what it asks for: it ends by itself. */
+void cli_end_answered(void);
+
 /* A closed pipe as standard output ends the process by SIGPIPE: between these calls not, but at the second one. The
  * output in between is lost. */
 void cli_end_hold_pipe(void);

@@ -1,0 +1,74 @@
+/* One request on its way through a route: its fields, its work, and its answer. */
+#ifndef CLI_SERVE_CALL_H
+#define CLI_SERVE_CALL_H
+
+#include "cli/base/json.h"
+#include "field.h"
+#include "http.h"
+#include "queue.h"
+
+typedef struct serve_route serve_route;
+struct serve_metrics;
+
+/* What all requests share. */
+typedef struct serve_shared {
+    const serve_settings *settings;
+    serve_models models;
+    serve_queue *queue;
+    http_server *http;
+    const serve_route *const *routes; /* up to NULL */
+    struct serve_metrics *metrics;
+    double started;
+} serve_shared;
+
+typedef struct serve_call {
+    serve_shared *shared;
+    const http_request *request;
+    http_answer *answer;
+    const serve_route *route;
+    const json_t *body; /* of a route with fields */
+    FILE *file;         /* to the answer's body, between serve_answer_open and serve_answer_close */
+} serve_call;
+
+/* How a route's clients expect errors. */
+typedef enum serve_errors {
+    SERVE_ERRORS_OPENAI, /* {"error": {"message", "type", "param", "code"}} */
+    SERVE_ERRORS_FLAT    /* {"error": "message", "error_type"}: TEI, LibreTranslate */
+} serve_errors;
+
+struct serve_route {
+    const char *method, *path; /* a path that ends with "/" has all below it */
+    const char *summary;       /* one sentence without a full stop */
+    const serve_field *fields; /* of its JSON; NULL: it reads no body */
+    size_t size;               /* of the struct of fields */
+    /* Answers, or refuses by serve_refuse. fields: the struct, or NULL. */
+    void (*run)(serve_call *c, void *fields);
+    serve_errors errors;
+    bool open;   /* it needs no key */
+    bool always; /* it is answered while models are opened and while the server ends, too */
+};
+
+/* ---- errors ---- */
+
+/* Answers with an error: status, the field that is wrong or NULL, and one sentence. */
+void serve_refuse(serve_call *c, int status, const char *param, const char *format, ...) ATT_PRINTF(4, 5);
+/* Fills an answer with an error. */
+void serve_error_answer(http_answer *a, serve_errors shape, int status, const char *param, const char *message);
+
+/* ---- answers ---- */
+
+/* Begins the answer's JSON: returns a writer, with nothing open. */
+cli_json serve_answer_open(serve_call *c);
+/* Ends it, with status 200. */
+void serve_answer_close(serve_call *c, cli_json *j);
+
+/* ---- models and work ---- */
+
+/* Returns the model of a request, of this subject: the first one if no name is given. NULL: the request was refused. */
+serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subject);
+/* Computes a job. Returns false if it failed, and the request was refused. */
+bool serve_call_run(serve_call *c, serve_job *job);
+/* Sets the headers that count tokens and truncated texts, and adds them to the metrics. */
+void serve_call_count(serve_call *c, int64_t tokens, int64_t truncated);
+
+#endif

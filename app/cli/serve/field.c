@@ -1,0 +1,326 @@
+#include "field.h"
+
+#include "cli/base/command.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+static bool wrong(serve_field_error *e, const serve_field *f, const char *what)
+{
+    e->field = f->name;
+    snprintf(e->message, sizeof e->message, "%s: %s", f->name, what);
+    return false;
+}
+
+static bool no_memory(serve_field_error *e, const serve_field *f) { return wrong(e, f, "out of memory"); }
+
+/* ---- lists of texts ---- */
+
+static bool make_texts(serve_texts *t, int64_t n)
+{
+    t->n = n;
+    t->text = calloc((size_t)n + 1, sizeof *t->text);
+    t->bytes = calloc((size_t)n + 1, sizeof *t->bytes);
+    return t->text && t->bytes;
+}
+
+static void set_text(serve_texts *t, int64_t i, const json_t *value)
+{
+    t->text[i] = json_string_value(value);
+    t->bytes[i] = json_string_length(value);
+}
+
+/* Reads n lists of ids: the values of `lists`, or the one list itself. */
+static bool read_ids(const serve_field *f, const json_t *lists, int64_t n, bool single, serve_texts *t,
+                     serve_field_error *e)
+{
+    int64_t all = 0;
+    for (int64_t i = 0; i < n; i++)
+        all += (int64_t)json_array_size(single ? lists : json_array_get(lists, (size_t)i));
+    t->n = n;
+    t->ids = calloc((size_t)all + 1, sizeof *t->ids);
+    t->offsets = calloc((size_t)n + 1, sizeof *t->offsets);
+    if (!t->ids || !t->offsets)
+        return no_memory(e, f);
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const json_t *list = single ? lists : json_array_get(lists, (size_t)i), *id;
+        size_t k;
+        if (!json_is_array(list) || json_array_size(list) == 0)
+            return wrong(e, f, "a list of lists of token ids has something else, or an empty one");
+        json_array_foreach(list, k, id)
+        {
+            const json_int_t v = json_integer_value(id);
+            if (!json_is_integer(id) || v < 0 || v > INT32_MAX)
+                return wrong(e, f, "the id of a token is not a number from 0 to 2147483647");
+            t->ids[at++] = (int32_t)v;
+        }
+        t->offsets[i + 1] = at;
+    }
+    return true;
+}
+
+static bool read_texts(const serve_field *f, const json_t *value, int64_t max_texts, serve_texts *t,
+                       serve_field_error *e)
+{
+    char message[160];
+    const json_t *first = json_array_get(value, 0);
+    const bool ids = f->type == SERVE_INPUT && (json_is_integer(first) || json_is_array(first));
+    t->single = json_is_string(value) || (ids && json_is_integer(first));
+    if (!t->single && !json_is_array(value))
+        return wrong(e, f,
+                     f->type == SERVE_INPUT ? "is not a string, a list of strings, or token ids"
+                                            : "is not a string or a list of strings");
+    const int64_t n = t->single ? 1 : (int64_t)json_array_size(value);
+    if (n == 0)
+        return wrong(e, f, "is an empty list");
+    if (n > max_texts) {
+        snprintf(message, sizeof message, "has %lld texts, but --max-inputs allows %lld", (long long)n,
+                 (long long)max_texts);
+        return wrong(e, f, message);
+    }
+    if (ids)
+        return read_ids(f, value, n, t->single, t, e);
+    if (!make_texts(t, n))
+        return no_memory(e, f);
+    for (int64_t i = 0; i < n; i++) {
+        const json_t *text = t->single ? value : json_array_get(value, (size_t)i);
+        if (!json_is_string(text)) {
+            snprintf(message, sizeof message, "element %lld is not a string", (long long)i);
+            return wrong(e, f, message);
+        }
+        set_text(t, i, text);
+    }
+    return true;
+}
+
+/* ---- single values ---- */
+
+static bool read_number(const serve_field *f, const json_t *value, void *to, serve_field_error *e)
+{
+    char message[160];
+    const double x = json_number_value(value);
+    const bool whole = f->type == SERVE_INTEGER;
+    if (whole ? !json_is_integer(value) : !json_is_number(value))
+        return wrong(e, f, whole ? "is not an integer" : "is not a number");
+    if (!(x >= f->min && x <= f->max)) {
+        snprintf(message, sizeof message,
+                 isinf(f->max) ? "%.10g is not at least %.10g" : "%.10g is not from %.10g to %.10g", x, f->min, f->max);
+        return wrong(e, f, message);
+    }
+    if (whole)
+        *(int64_t *)to = (int64_t)json_integer_value(value);
+    else
+        *(double *)to = x;
+    return true;
+}
+
+/* Returns the index of a word in "one|two"; -1: there is none. */
+static int find_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (int i = 0; *words; i++) {
+        const size_t m = strcspn(words, "|");
+        if (m == n && !memcmp(words, word, n))
+            return i;
+        words += m + (words[m] == '|');
+    }
+    return -1;
+}
+
+static bool read_choice(const serve_field *f, const json_t *value, int *to, serve_field_error *e)
+{
+    char message[256];
+    const char *word = json_string_value(value);
+    *to = word ? find_word(f->words, word) : -1;
+    if (*to >= 0)
+        return true;
+    snprintf(message, sizeof message, "is not one of the words %s", f->words);
+    return wrong(e, f, message);
+}
+
+/* Refuses a field that is not built, unless it has the one value that asks for what is done anyway. */
+static bool read_refused(const serve_field *f, const json_t *value, serve_field_error *e)
+{
+    char message[400];
+    json_t *accepted = f->words ? json_loads(f->words, JSON_DECODE_ANY, NULL) : NULL;
+    const bool same = accepted && json_equal(accepted, value);
+    json_decref(accepted);
+    if (same)
+        return true;
+    snprintf(message, sizeof message, "is not supported: %s", f->help);
+    return wrong(e, f, message);
+}
+
+static bool read_value(const serve_field *f, const json_t *value, int64_t max_texts, char *to, serve_field_error *e)
+{
+    void *at = to + f->offset;
+    switch (f->type) {
+    case SERVE_TEXT:
+        if (!json_is_string(value))
+            return wrong(e, f, "is not a string");
+        *(serve_text *)at = (serve_text){json_string_value(value), json_string_length(value)};
+        return true;
+    case SERVE_TEXTS:
+    case SERVE_INPUT:
+        return read_texts(f, value, f->max > 0 && f->max < (double)max_texts ? (int64_t)f->max : max_texts, at, e);
+    case SERVE_BOOL:
+        *(bool *)at = json_is_true(value);
+        return json_is_boolean(value) ? true : wrong(e, f, "is not true or false");
+    case SERVE_INTEGER:
+    case SERVE_NUMBER:
+        return read_number(f, value, at, e);
+    case SERVE_CHOICE:
+        return read_choice(f, value, at, e);
+    case SERVE_JSON:
+        *(const json_t **)at = value;
+        return true;
+    case SERVE_REFUSED:
+        return read_refused(f, value, e);
+    case SERVE_IGNORED:
+        break;
+    }
+    return true;
+}
+
+static void set_usual(const serve_field *f, char *to)
+{
+    void *at = to + f->offset;
+    if (f->type == SERVE_BOOL)
+        *(bool *)at = f->usual != 0;
+    else if (f->type == SERVE_INTEGER)
+        *(int64_t *)at = (int64_t)f->usual;
+    else if (f->type == SERVE_NUMBER)
+        *(double *)at = f->usual;
+    else if (f->type == SERVE_CHOICE)
+        *(int *)at = (int)f->usual;
+}
+
+/* ---- objects ---- */
+
+enum { MAX_FIELDS = 64 };
+
+/* Refuses a key that the table does not have. */
+static bool unknown(const serve_field *fields, const char *key, serve_field_error *e)
+{
+    const char *names[MAX_FIELDS];
+    int n = 0;
+    cli_hint hint;
+    for (; fields[n].name && n < MAX_FIELDS; n++)
+        names[n] = fields[n].name;
+    snprintf(e->name, sizeof e->name, "%.60s", key);
+    e->field = e->name;
+    snprintf(e->message, sizeof e->message, "there is no field \"%.60s\" here%s", key,
+             cli_did_you_mean(&hint, "", key, names, n, "; GET /openapi.json lists those that there are"));
+    return false;
+}
+
+static const serve_field *find_field(const serve_field *fields, const char *key)
+{
+    for (; fields->name; fields++)
+        if (!strcmp(fields->name, key))
+            return fields;
+    return NULL;
+}
+
+bool serve_fields_read(const serve_field *fields, const json_t *object, int64_t max_texts, void *to,
+                       serve_field_error *e)
+{
+    const char *key;
+    json_t *value;
+    for (const serve_field *f = fields; f->name; f++)
+        set_usual(f, to);
+    json_object_foreach((json_t *)object, key, value) if (!find_field(fields, key)) return unknown(fields, key, e);
+    for (const serve_field *f = fields; f->name; f++) {
+        const json_t *given = json_object_get(object, f->name);
+        if (given && !json_is_null(given)) {
+            if (!read_value(f, given, max_texts, to, e))
+                return false;
+        } else if (f->required) {
+            return wrong(e, f, "is needed");
+        }
+    }
+    return true;
+}
+
+void serve_fields_free(const serve_field *fields, void *to)
+{
+    for (const serve_field *f = fields; f && f->name; f++)
+        if (f->type == SERVE_TEXTS || f->type == SERVE_INPUT) {
+            serve_texts *t = (void *)((char *)to + f->offset);
+            free(t->text);
+            free(t->bytes);
+            free(t->ids);
+            free(t->offsets);
+        }
+}
+
+/* ---- schemas ---- */
+
+static json_t *words_schema(const char *words)
+{
+    json_t *list = json_array();
+    while (*words) {
+        const size_t n = strcspn(words, "|");
+        json_array_append_new(list, json_stringn(words, n));
+        words += n + (words[n] == '|');
+    }
+    return json_pack("{s:s, s:o}", "type", "string", "enum", list);
+}
+
+static json_t *number_schema(const serve_field *f)
+{
+    json_t *o = json_pack("{s:s}", "type", f->type == SERVE_INTEGER ? "integer" : "number");
+    json_object_set_new(o, "minimum", f->type == SERVE_INTEGER ? json_integer((json_int_t)f->min) : json_real(f->min));
+    if (!isinf(f->max))
+        json_object_set_new(o, "maximum",
+                            f->type == SERVE_INTEGER ? json_integer((json_int_t)f->max) : json_real(f->max));
+    return o;
+}
+
+static json_t *field_schema(const serve_field *f)
+{
+    switch (f->type) {
+    case SERVE_TEXT:
+        return json_pack("{s:s}", "type", "string");
+    case SERVE_TEXTS:
+        return json_pack("{s:[{s:s}, {s:s, s:{s:s}, s:i}]}", "anyOf", "type", "string", "type", "array", "items",
+                         "type", "string", "minItems", 1);
+    case SERVE_INPUT:
+        return json_pack("{s:[{s:s}, {s:s, s:{s:s}, s:i}, {s:s, s:{s:s}, s:i}, {s:s, s:{s:s, s:{s:s}}, s:i}]}", "anyOf",
+                         "type", "string", "type", "array", "items", "type", "string", "minItems", 1, "type", "array",
+                         "items", "type", "integer", "minItems", 1, "type", "array", "items", "type", "array", "items",
+                         "type", "integer", "minItems", 1);
+    case SERVE_BOOL:
+        return json_pack("{s:s}", "type", "boolean");
+    case SERVE_INTEGER:
+    case SERVE_NUMBER:
+        return number_schema(f);
+    case SERVE_CHOICE:
+        return words_schema(f->words);
+    default:
+        return json_object();
+    }
+}
+
+json_t *serve_fields_schema(const serve_field *fields)
+{
+    json_t *properties = json_object(), *required = json_array();
+    for (const serve_field *f = fields; f->name; f++) {
+        if (f->type == SERVE_REFUSED)
+            continue;
+        json_t *schema = field_schema(f);
+        json_object_set_new(schema, "description", json_string(f->help));
+        json_object_set_new(properties, f->name, schema);
+        if (f->required)
+            json_array_append_new(required, json_string(f->name));
+    }
+    json_t *o = json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
+    if (json_array_size(required) > 0)
+        json_object_set(o, "required", required);
+    json_decref(required);
+    return o;
+}

@@ -1,0 +1,94 @@
+#include "listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int64_t serve_raise_descriptors(int64_t n)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return n;
+    if (limit.rlim_cur < (rlim_t)n) {
+        limit.rlim_cur = limit.rlim_max < (rlim_t)n ? limit.rlim_max : (rlim_t)n;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
+}
+
+/* Returns the socket that systemd has opened for this process, the descriptor 3; -1: none. */
+static int activated(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+    if (!pid || !n || strtol(pid, NULL, 10) != (long)getpid() || strcmp(n, "1"))
+        return -1;
+    return STDERR_FILENO + 1;
+}
+
+/* Describes the address of the socket. */
+static int describe(serve_listener *l)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_storage room;
+    } a;
+    socklen_t size = sizeof a;
+    char text[INET6_ADDRSTRLEN] = "";
+    if (getsockname(l->socket, &a.any, &size))
+        return cli_fail("the socket to listen on: %s", strerror(errno));
+    if (a.any.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text);
+        l->loopback = ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+        snprintf(l->url, sizeof l->url, "http://%s:%u", text, ntohs(a.v4.sin_port));
+    } else if (a.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text);
+        l->loopback = IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+        snprintf(l->url, sizeof l->url, "http://[%s]:%u", text, ntohs(a.v6.sin6_port));
+    } else {
+        return cli_fail("the socket to listen on has neither an IPv4 nor an IPv6 address");
+    }
+    return CLI_DONE;
+}
+
+static int open_address(const struct addrinfo *a)
+{
+    const int one = 1, s = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+    if (s < 0)
+        return -1;
+    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (!bind(s, a->ai_addr, a->ai_addrlen) && !listen(s, SOMAXCONN))
+        return s;
+    const int why = errno;
+    close(s);
+    errno = why;
+    return -1;
+}
+
+int serve_listen(const char *host, int64_t port, serve_listener *out)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *list = NULL;
+    char service[16];
+    *out = (serve_listener){.socket = activated()};
+    if (out->socket >= 0)
+        return describe(out);
+    snprintf(service, sizeof service, "%lld", (long long)port);
+    const int failed = getaddrinfo(host, service, &hints, &list);
+    if (failed)
+        return cli_fail("--host %s: %s", host, gai_strerror(failed));
+    out->socket = open_address(list);
+    const int why = errno;
+    freeaddrinfo(list);
+    if (out->socket < 0)
+        return cli_fail("--host %s --port %lld: %s%s", host, (long long)port, strerror(why),
+                        why == EADDRINUSE ? "; give another --port, or 0 for any that is free" : "");
+    return describe(out);
+}

@@ -1,0 +1,265 @@
+#include "queue.h"
+
+#include "http.h"
+
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEMS = 2048, JOBS = 1024, STACK = 8 << 20 }; /* of a step; watched at a time */
+
+struct serve_queue {
+    serve_queue_options o;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    serve_job *first, *last;
+    int64_t tokens;
+    double rate; /* tokens per second of the last steps */
+    bool stopped;
+    /* of the step */
+    serve_job *job[ITEMS];
+    int64_t item[ITEMS];
+    int64_t n, taken; /* items, tokens */
+    struct pollfd polled[JOBS];
+    serve_job *watched[JOBS];
+};
+
+/* ---- the list of jobs; the lock is held ---- */
+
+static void append(serve_queue *q, serve_job *j)
+{
+    j->previous = q->last;
+    j->following = NULL;
+    *(q->last ? &q->last->following : &q->first) = j;
+    q->last = j;
+}
+
+static void unlink_job(serve_queue *q, serve_job *j)
+{
+    *(j->previous ? &j->previous->following : &q->first) = j->following;
+    *(j->following ? &j->following->previous : &q->last) = j->previous;
+    j->previous = j->following = NULL;
+}
+
+/* Ends a job none of whose items are being computed. */
+static void end_job(serve_queue *q, serve_job *j, serve_end end)
+{
+    unlink_job(q, j);
+    q->tokens -= j->tokens;
+    j->tokens = 0;
+    j->end = end;
+    pthread_cond_signal(&j->ended);
+}
+
+/* Ends the jobs whose clients have gone: between steps, when none of their items are computed. */
+static void drop_leavers(serve_queue *q)
+{
+    nfds_t n = 0;
+    for (serve_job *j = q->first; j && n < JOBS; j = j->following)
+        if (j->socket >= 0) {
+            q->watched[n] = j;
+            q->polled[n++] = (struct pollfd){.fd = j->socket, .events = http_leaving};
+        }
+    if (poll(q->polled, n, 0) <= 0)
+        return;
+    for (nfds_t i = 0; i < n; i++)
+        if (q->polled[i].revents && http_has_left(q->polled[i].fd, q->polled[i].revents, &q->watched[i]->probed))
+            end_job(q, q->watched[i], SERVE_LEFT);
+}
+
+/* ---- a step ---- */
+
+static bool fit(const serve_job *a, const serve_job *b)
+{
+    return a->model == b->model && a->work == b->work && (!a->work->fits || a->work->fits(a, b));
+}
+
+/* Adds the next item of a job to the step if there is room; the first one always fits. */
+static bool add_item(serve_queue *q, serve_job *j, int64_t room)
+{
+    if (j->next == j->n || q->n == ITEMS || (q->n > 0 && q->taken + j->cost[j->next] > room))
+        return false;
+    if (j->next == 0)
+        j->waited = http_now() - j->added;
+    q->taken += j->cost[j->next];
+    q->job[q->n] = j;
+    q->item[q->n++] = j->next++;
+    j->running++;
+    return true;
+}
+
+/* Chooses the items of a step: of the first job and of those that fit to it, one each in turn. */
+static void choose(serve_queue *q)
+{
+    serve_job *first = q->first;
+    const double tokens = first->model->rate * q->o.step_seconds;
+    const int64_t room = tokens < (double)q->o.step_tokens ? (int64_t)tokens : q->o.step_tokens;
+    q->n = q->taken = 0;
+    for (bool more = true; more;) {
+        more = false;
+        for (serve_job *j = first; j; j = j->following)
+            if (fit(first, j))
+                more |= add_item(q, j, room);
+    }
+}
+
+/* Computes the step. After an error each job's items are computed by themselves, so that one does not fail another. */
+static void compute(serve_queue *q)
+{
+    serve_batch b = {.model = q->job[0]->model, .ctx = q->o.ctx, .n = q->n, .job = q->job, .item = q->item};
+    if (!q->job[0]->work->run(&b))
+        return;
+    for (int64_t i = 0; i < q->n; i++) {
+        b = (serve_batch){.model = b.model, .ctx = b.ctx, .n = 1, .job = q->job + i, .item = q->item + i};
+        const att_status s = q->job[i]->status ? ATT_OK : q->job[i]->work->run(&b);
+        if (s) {
+            q->job[i]->status = s;
+            snprintf(q->job[i]->message, sizeof q->job[i]->message, "%s", att_error(q->o.ctx));
+        }
+    }
+}
+
+/* Notes what the step has done: the tokens per second of its model, and which jobs have ended. The lock is held. */
+static void finish(serve_queue *q, double seconds)
+{
+    serve_model *m = q->job[0]->model;
+    const double rate = (double)q->taken / (seconds > 1e-6 ? seconds : 1e-6);
+    m->rate += 0.2 * (rate - m->rate);
+    q->rate = m->rate;
+    for (int64_t i = 0; i < q->n; i++) {
+        serve_job *j = q->job[i];
+        j->tokens -= j->cost[q->item[i]];
+        q->tokens -= j->cost[q->item[i]];
+        if (--j->running > 0)
+            continue;
+        j->computed += seconds;
+        if (j->status)
+            end_job(q, j, SERVE_FAILED);
+        else if (j->late && j->next < j->n)
+            end_job(q, j, SERVE_LATE);
+        else if (j->next == j->n)
+            end_job(q, j, SERVE_DONE);
+        else if (j->following) { /* others come first */
+            unlink_job(q, j);
+            append(q, j);
+        }
+    }
+}
+
+static void *loop(void *user)
+{
+    serve_queue *q = user;
+    pthread_mutex_lock(&q->lock);
+    while (!q->stopped) {
+        if (!q->first) {
+            pthread_cond_wait(&q->work, &q->lock);
+            continue;
+        }
+        drop_leavers(q);
+        if (!q->first)
+            continue;
+        choose(q);
+        pthread_mutex_unlock(&q->lock);
+        const double begun = http_now();
+        compute(q);
+        const double seconds = http_now() - begun;
+        const serve_batch b = {.model = q->job[0]->model, .ctx = q->o.ctx, .n = q->n, .job = q->job, .item = q->item};
+        q->o.step(q->o.user, &b, q->taken, seconds);
+        pthread_mutex_lock(&q->lock);
+        finish(q, seconds);
+    }
+    while (q->first)
+        end_job(q, q->first, SERVE_STOPPED);
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+/* ---- what connections call ---- */
+
+serve_queue *serve_queue_start(const serve_queue_options *o)
+{
+    serve_queue *q = calloc(1, sizeof *q);
+    pthread_attr_t attributes;
+    if (!q)
+        return NULL;
+    q->o = *o;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->work, NULL);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    const int failed = pthread_create(&q->thread, &attributes, loop, q);
+    pthread_attr_destroy(&attributes);
+    if (!failed)
+        return q;
+    free(q);
+    return NULL;
+}
+
+void serve_queue_stop(serve_queue *q)
+{
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->stopped = true;
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->lock);
+    pthread_join(q->thread, NULL);
+}
+
+void serve_queue_free(serve_queue *q)
+{
+    if (!q)
+        return;
+    pthread_cond_destroy(&q->work);
+    pthread_mutex_destroy(&q->lock);
+    free(q);
+}
+
+bool serve_queue_has_room(serve_queue *q, int64_t tokens, int64_t *seconds)
+{
+    pthread_mutex_lock(&q->lock);
+    const bool room = q->tokens == 0 || q->tokens + tokens <= q->o.max_waiting;
+    *seconds = (int64_t)ceil((double)q->tokens / (q->rate > 1 ? q->rate : 1));
+    pthread_mutex_unlock(&q->lock);
+    return room;
+}
+
+serve_end serve_queue_run(serve_queue *q, serve_job *j, double deadline)
+{
+    const struct timespec until = {.tv_sec = (time_t)deadline, .tv_nsec = (long)(1e9 * (deadline - floor(deadline)))};
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&j->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    for (int64_t i = 0; i < j->n; i++)
+        j->tokens += j->cost[i];
+    j->added = http_now();
+    pthread_mutex_lock(&q->lock);
+    if (q->stopped) {
+        j->end = SERVE_STOPPED;
+    } else {
+        append(q, j);
+        q->tokens += j->tokens;
+        pthread_cond_signal(&q->work);
+    }
+    while (j->end == SERVE_WAITING && !j->late)
+        j->late = pthread_cond_timedwait(&j->ended, &q->lock, &until) != 0;
+    if (j->end == SERVE_WAITING && j->running == 0)
+        end_job(q, j, SERVE_LATE);
+    while (j->end == SERVE_WAITING)
+        pthread_cond_wait(&j->ended, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+    pthread_cond_destroy(&j->ended);
+    return j->end;
+}
+
+int64_t serve_queue_waiting(serve_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    const int64_t tokens = q->tokens;
+    pthread_mutex_unlock(&q->lock);
+    return tokens;
+}

@@ -1,0 +1,85 @@
+/* The queue of work and the one thread that computes.
+ *
+ * A request is a job of items, such as texts. The compute loop takes items of all jobs in turn until a step is full,
+ * and computes them in one call; so jobs that arrive together share steps, and a long one does not delay the others for
+ * more than a step. What an item's result is does not depend on what else is in the step. */
+#ifndef CLI_SERVE_QUEUE_H
+#define CLI_SERVE_QUEUE_H
+
+#include "models.h"
+
+#include <pthread.h>
+
+typedef struct serve_job serve_job;
+
+/* Items that are computed together: item[i] of job[i], all of one model and one kind of work. */
+typedef struct serve_batch {
+    serve_model *model;
+    att_ctx *ctx;
+    int64_t n;
+    serve_job **job; /* [n] */
+    int64_t *item;   /* [n] */
+} serve_batch;
+
+/* A kind of work. */
+typedef struct serve_work {
+    const char *name;
+    /* Returns whether items of both jobs, of the same model, may be in one call; NULL: they may. */
+    bool (*fits)(const serve_job *a, const serve_job *b);
+    /* Computes the items and stores their results in their jobs. It may be called again with some of them. */
+    att_status (*run)(const serve_batch *b);
+} serve_work;
+
+typedef enum serve_end {
+    SERVE_WAITING, /* not ended */
+    SERVE_DONE,
+    SERVE_FAILED, /* message has the sentence */
+    SERVE_LATE,   /* its time was over */
+    SERVE_LEFT,   /* its client has gone */
+    SERVE_STOPPED /* the server ends */
+} serve_end;
+
+struct serve_job {
+    const serve_work *work;
+    serve_model *model;
+    int64_t n;
+    const int64_t *cost; /* [n]: tokens of each item */
+    int socket;          /* of its client; -1: none */
+    /* set by the queue: */
+    serve_end end;
+    att_status status; /* of SERVE_FAILED */
+    char message[512];
+    double waited, computed; /* seconds before its first step, and of steps with it */
+    int64_t next, running;   /* items that were taken; those in the step that runs */
+    int64_t tokens;          /* that wait */
+    double added;
+    bool late;   /* its deadline has passed */
+    bool probed; /* see http_has_left */
+    pthread_cond_t ended;
+    serve_job *following, *previous;
+};
+
+typedef struct serve_queue serve_queue;
+typedef struct serve_queue_options {
+    att_ctx *ctx;
+    int64_t max_waiting; /* tokens */
+    int64_t step_tokens;
+    double step_seconds;
+    void (*step)(void *user, const serve_batch *b, int64_t tokens, double seconds); /* is called after each step */
+    void *user;
+} serve_queue_options;
+
+/* Starts the compute loop. Returns NULL if out of memory or threads. */
+serve_queue *serve_queue_start(const serve_queue_options *o);
+/* Ends all jobs, and the compute loop after its step; jobs that are added later end at once. q or NULL. */
+void serve_queue_stop(serve_queue *q);
+/* q or NULL; it has been stopped, and no thread calls its functions. */
+void serve_queue_free(serve_queue *q);
+/* Returns whether there is room for a job of that many tokens; otherwise after how many seconds to ask again. */
+bool serve_queue_has_room(serve_queue *q, int64_t tokens, int64_t *seconds);
+/* Computes a job, and waits for its end, at most until `deadline`, of http_now. */
+serve_end serve_queue_run(serve_queue *q, serve_job *job, double deadline);
+/* Returns the tokens that wait. */
+int64_t serve_queue_waiting(serve_queue *q);
+
+#endif

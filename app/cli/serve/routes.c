@@ -1,0 +1,34 @@
+#include "routes.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define ROUTES(X) \
+    X(embeddings) X(embeddings_short) X(embed) \
+    X(models) X(model) X(info) X(health) X(livez) X(readyz) X(metrics) X(openapi)
+/* clang-format on */
+
+#define DECLARE(name) extern const serve_route serve_route_##name;
+ROUTES(DECLARE)
+#define ADDRESS(name) &serve_route_##name,
+const serve_route *const serve_routes[] = {ROUTES(ADDRESS) NULL};
+
+static bool has_path(const serve_route *r, const char *path)
+{
+    const size_t n = strlen(r->path);
+    return r->path[n - 1] == '/' ? !strncmp(r->path, path, n) && path[n] : !strcmp(r->path, path);
+}
+
+const serve_route *serve_route_find(const char *method, const char *path, const serve_route **other)
+{
+    *other = NULL;
+    if (!strcmp(method, "HEAD")) /* the library leaves out the body */
+        method = "GET";
+    for (const serve_route *const *r = serve_routes; *r; r++)
+        if (has_path(*r, path)) {
+            if (!strcmp((*r)->method, method))
+                return *r;
+            *other = *r;
+        }
+    return NULL;
+}

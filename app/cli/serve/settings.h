@@ -1,0 +1,22 @@
+/* The values of the options of `attend serve`. */
+#ifndef CLI_SERVE_SETTINGS_H
+#define CLI_SERVE_SETTINGS_H
+
+#include "cli/base/command.h"
+
+typedef struct serve_settings {
+    cli_texts models;  /* names or paths; none: all of the models folder and those that come with attend */
+    cli_texts aliases; /* "NAME=MODEL" */
+    cli_texts keys, origins, hosts;
+    const char *host, *key_file;
+    int64_t port, threads;
+    int64_t max_connections, max_body, max_memory, max_inputs, max_waiting; /* MB of body and memory */
+    int64_t timeout, grace, step_ms, step_tokens;
+    bool insecure;
+    int dtype;
+} serve_settings;
+
+/* Serves until SIGTERM or SIGINT. Returns a code. */
+int serve_run(const serve_settings *s);
+
+#endif
