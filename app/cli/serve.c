@@ -73,7 +73,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_serve = {
     .name = "serve",
-    .summary = "answer requests over HTTP: embeddings and more, as OpenAI's interface has them",
+    .summary = "serve models over HTTP: embeddings and more, by OpenAI's interface",
     .details =
         "Serves models of any kind in one process, until Ctrl-C or SIGTERM. Requests of all connections share one "
         "queue "

@@ -148,10 +148,10 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
 static void summaries_begin_with_a_verb(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {"classify", "compute",   "continue",  "convert",  "describe", "download",
-                                        "explain",  "fine-tune", "hold",      "learn",    "list",     "measure",
-                                        "plot",     "rank",      "recommend", "score",    "search",   "show",
-                                        "split",    "tokenize",  "train",     "translate"};
+    static const char *const verbs[] = {"classify", "compute",   "continue",  "convert", "describe", "download",
+                                        "explain",  "fine-tune", "hold",      "learn",   "list",     "measure",
+                                        "plot",     "rank",      "recommend", "score",   "search",   "serve",
+                                        "show",     "split",     "tokenize",  "train",   "translate"};
     commands c;
     need_commands(&c);
     for (int i = 0; i < c.n; i++) {
