@@ -103,6 +103,29 @@ ATT_API att_status att_initialize(att_ctx *ctx, const att_tensor *x, const att_i
 
 /* ---- 2 Tapes: variables and scopes -------------------------------------- */
 
+/* What the products of linear layers compute in: att_linear, forward and backward, and what selects from or averages
+ * over its result without storing it (att_linear_argmax, att_linear_topk, att_linear_cross_entropy).
+ *
+ * In bf16, weights of f32, f16 or bf16 and activations are rounded to bf16, to nearest even, and numbers below 2^-126
+ * in magnitude become 0; products of two are exact, and sums, biases, activations, residuals, results and gradients are
+ * f32. Weights are packed once, in 16 bits a number, and activations are rounded in each product. What bf16 cannot
+ * hold, numbers above 3.3895e38, becomes infinite. A row has the same bits alone and in any batch, for any number of
+ * threads; docs/ATTENTION.md states the order of sums, which depends on the instruction set. Quantized weights are
+ * multiplied as they are in either; all other operations compute in f32. It is mixed precision as in PyTorch's
+ * autocast, except that results between layers stay f32. */
+typedef enum att_compute {
+    ATT_COMPUTE_F32 = 0,
+    ATT_COMPUTE_BF16, /* on avx512bf16 and amx */
+    ATT_COMPUTE_AUTO  /* BF16 where the processor multiplies it faster than f32: on amx, and on avx512bf16 unless the
+                       * processor is Intel's, whose vectors need twice the time for it; otherwise F32 */
+} att_compute;
+ATT_API const char *att_compute_name(att_compute c); /* "f32", "bf16", "auto"; NULL: c is not an att_compute */
+/* Chooses what to compute in: sets *out to ATT_COMPUTE_F32 or ATT_COMPUTE_BF16, by the context's instruction set and
+ * the processor, never by timing. It asks the system for AMX tiles where they are used. If these are refused, AUTO
+ * becomes F32 on Intel's processors, BF16 is computed in vectors, and a note (att_config) reports it. Errors: wanted is
+ * not an att_compute; ATT_ERR_UNSUPPORTED: wanted is BF16, and the instruction set does not multiply it. */
+ATT_API att_status att_compute_choose(att_ctx *ctx, att_compute wanted, att_compute *out);
+
 typedef struct att_tape_event att_tape_event;
 typedef struct att_tape_config {
     size_t size;
@@ -116,6 +139,7 @@ typedef struct att_tape_config {
     att_status (*before_attend)(void *user, const char *scope, const att_plan **plan,
                                 att_attention_args *args); /* [object] or NULL: called before each att_attend, whose
                                                             * plan and args it may change: see chapter 5 */
+    att_compute compute; /* what linear layers compute in; errors as in att_compute_choose */
 } att_tape_config;
 
 /* cfg or NULL: defaults. */
@@ -123,6 +147,8 @@ ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_ta
 ATT_API void att_tape_free(att_tape *t);
 /* Frees all variables and clears the error. The tape keeps the memory, as one block, for the next run. */
 ATT_API void att_tape_reset(att_tape *t);
+/* Returns what the linear layers of a tape compute in, ATT_COMPUTE_F32 or ATT_COMPUTE_BF16. t or NULL: F32. */
+ATT_API att_compute att_tape_compute(const att_tape *t);
 /* Returns the bytes of memory of a tape. */
 ATT_API size_t att_tape_bytes(const att_tape *t);
 /* Frees memory that no variable uses: all of it after a reset. */
@@ -208,12 +234,13 @@ typedef enum att_pooling {
 /* Computes activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL, residual
  * [rows, out] or NULL -> [rows, out]. The bits of a row depend only on that row. With quantized weights, x is also
  * rounded, to int8 in blocks of 32 with d = largest |x| / 127, and products of blocks are summed as integers. On a tape
- * that records, x is not rounded, and the weights are used as f32. */
+ * that records, x is not rounded, and the weights are used as f32. Others are multiplied in the tape's att_compute. */
 ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act,
                             att_var *residual);
 /* An entry of a row of x weight^T + bias, as att_linear_argmax and att_linear_topk return it. These select tokens from
- * the logits of a vocabulary without storing them. Values have the bits of att_linear; among equal values the lower
- * column comes first. Nothing is recorded. Errors: shapes; an excluded column out of range; out of memory. */
+ * the logits of a vocabulary without storing them. Values have the bits of att_linear on the same tape; among equal
+ * values the lower column comes first. Nothing is recorded. Errors: shapes; an excluded column out of range; out of
+ * memory. */
 typedef struct att_top_column {
     int64_t column; /* -1: no value is above -inf */
     float value;    /* -inf if column is -1 */
@@ -228,8 +255,8 @@ typedef struct att_excluded_columns {
                              * column[offsets[r + 1] - 1], ascending; or NULL: every row excludes all of them, in any
                              * order */
 } att_excluded_columns;
-/* Finds the largest entry of each row, out [rows]; bias or NULL, except or NULL. Unless weights are quantized, it
- * computes bounds of all entries from an int8 copy of the weights, and exact values only of entries that may be the
+/* Finds the largest entry of each row, out [rows]; bias or NULL, except or NULL. In f32, unless weights are quantized,
+ * it computes bounds of all entries from an int8 copy of the weights, and exact values only of entries that may be the
  * largest. value is NaN if a computed entry is NaN. */
 ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                      const att_excluded_columns *except, att_top_column *out);

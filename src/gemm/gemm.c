@@ -5,6 +5,9 @@
 
 typedef struct gemm_job {
     const att_kernels *kernels;
+    void (*run)(const att_gemm_args *args);
+    int (*panels_per_tile)(int64_t rows);
+    int64_t tile_rows;
     att_gemm_args args;
     int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
     int64_t n_panels, groups; /* panels of B, and tasks over panels */
@@ -88,7 +91,7 @@ static void gemm_task(void *arg, int64_t i, int thread)
         e.residual += row * e.residual_stride;
         part.epilogue = &e;
     }
-    j->kernels->gemm.run(&part);
+    j->run(&part);
 }
 
 /* Partitions the product into tasks of some rows by some panels. A single thread has tasks of all panels by rows that
@@ -102,10 +105,10 @@ static void partition(const att_ctx *ctx, gemm_job *j)
     const int64_t threads = att_threads(ctx), panel = j->kernels->nr;
     const int64_t fit = ctx->cached * 3 / 8 / att_max(1, att_min(g->k, ATT_GEMM_DEPTH));
     j->row_tasks = att_ceil_div(g->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), MIN_ROWS) : MIN_ROWS);
-    j->rows = att_round_up(att_ceil_div(g->m, j->row_tasks), j->kernels->mr); /* rows of even size, in whole tiles */
+    j->rows = att_round_up(att_ceil_div(g->m, j->row_tasks), j->tile_rows); /* rows of even size, in whole tiles */
     j->row_tasks = att_ceil_div(g->m, j->rows);
     j->n_panels = att_ceil_div(g->n, panel);
-    j->unit = j->kernels->gemm.panels_per_tile(att_min(j->rows, g->m));
+    j->unit = j->panels_per_tile(att_min(j->rows, g->m));
     j->n_units = att_ceil_div(j->n_panels, j->unit);
     const int64_t tasks = threads == 1 ? 1 : att_ceil_div(threads * TASKS_PER_THREAD, j->row_tasks);
     const int64_t cached = att_ceil_div(j->n_panels * panel * g->k, ctx->cached * 3 / 4);
@@ -113,9 +116,23 @@ static void partition(const att_ctx *ctx, gemm_job *j)
                                                                                      * thread */
 }
 
+const att_bf16_gemm_kernels *att_bf16_gemm_of(const att_ctx *ctx)
+{
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    if (k->bf16_gemm_tiles.run && att_os_allow_tiles())
+        return &k->bf16_gemm_tiles;
+    return k->bf16_gemm.run ? &k->bf16_gemm : NULL;
+}
+
 void att_gemm(att_ctx *ctx, const att_gemm_args *args)
 {
-    gemm_job j = {.kernels = att_kernels_of(ctx->isa), .args = *args};
+    const att_kernels *k = att_kernels_of(ctx->isa);
+    const att_bf16_gemm_kernels *pairs = args->finish ? att_bf16_gemm_of(ctx) : NULL;
+    gemm_job j = {.kernels = k,
+                  .run = pairs ? pairs->run : k->gemm.run,
+                  .panels_per_tile = pairs ? pairs->panels_per_tile : k->gemm.panels_per_tile,
+                  .tile_rows = pairs ? pairs->rows : k->mr,
+                  .args = *args};
     if (args->m == 0 || args->n == 0)
         return;
     partition(ctx, &j);

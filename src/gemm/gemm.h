@@ -36,10 +36,30 @@ typedef struct att_matmul_args {
     bool add;
     float *c; /* [m, n], rows ldc apart */
     int64_t ldc;
+    bool bf16; /* round a and b to bf16, as att_bf16_multiply does */
 } att_matmul_args;
 /* scratch [att_matmul_scratch] (SIZE_MAX: overflow) */
 size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *args);
 void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratch);
+
+/* Products of f32 that are rounded to bf16, with sums in f32 (bf16.c). The order of the sums is that of the instruction
+ * set: see kernel/bf16_gemm.c. A row's bits depend neither on m nor on the number of threads. */
+
+/* Returns the functions for the context's instruction set; NULL: it does not multiply bf16. Tiles are used if the
+ * system allows them. */
+const att_bf16_gemm_kernels *att_bf16_gemm_of(const att_ctx *ctx);
+size_t att_bf16_packed_count(const att_ctx *ctx, int64_t n, int64_t k); /* words of B [n, k]; SIZE_MAX: overflow */
+/* Rounds B [n, k], element (j, p) at b[j * stride_n + p * stride_k], and packs it -> packed [att_bf16_packed_count]:
+ * panels of words, each two neighbors along k. Panels may be packed one by one, from a multiple of their width on.
+ * false: the call was cancelled, if it may be, as weights may. */
+bool att_bf16_pack(att_ctx *ctx, int64_t n, int64_t k, att_matrix b, bool may_cancel, float *packed);
+size_t att_bf16_scratch(const att_ctx *ctx, int64_t m, int64_t k); /* floats; SIZE_MAX: overflow */
+/* Computes c [m, n] = epilogue(a [m, k] B^T) as att_gemm does, but element (i, p) of A is a[i * lda + p * column]. */
+void att_bf16_multiply(att_ctx *ctx, const att_gemm_args *args, int64_t column, float *scratch);
+/* Rounds a [m, k], of at most ATT_BF16_ROWS rows, into scratch [att_bf16_scratch], and sets what a kernel's product
+ * needs: m, k, A and `finish` of args. */
+enum { ATT_BF16_ROWS = 1024 };
+void att_bf16_round(att_ctx *ctx, int64_t m, int64_t k, att_matrix a, float *scratch, att_gemm_args *args);
 
 /* A product c [m, n] = epilogue(a [m, k] B^T), where rows of B are quantized blocks and rows of a are quantized for it:
  * see kernel/quantized.c. A row's bits depend neither on m nor on the number of threads. (quantized.c) */

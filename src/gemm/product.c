@@ -33,8 +33,32 @@ static void copy_task(void *arg, int i, int thread)
 
 static bool is_copied(const att_matmul_args *x) { return x->a.column != 1 && x->k > 1; }
 
+static size_t bf16_scratch(const att_ctx *ctx, const att_matmul_args *x)
+{
+    const size_t packed = att_bf16_packed_count(ctx, x->n, x->k), rows = att_bf16_scratch(ctx, x->m, x->k);
+    return packed < SIZE_MAX - rows ? packed + rows : SIZE_MAX;
+}
+
+static void bf16_product(att_ctx *ctx, const att_matmul_args *x, float *scratch)
+{
+    att_bf16_pack(ctx, x->n, x->k, (att_matrix){x->b.x, x->b.column, x->b.row}, false, scratch);
+    att_bf16_multiply(ctx,
+                      &(const att_gemm_args){.m = x->m,
+                                             .n = x->n,
+                                             .k = x->k,
+                                             .a = x->a.x,
+                                             .lda = x->a.row,
+                                             .packed = scratch,
+                                             .c = x->c,
+                                             .ldc = x->ldc,
+                                             .epilogue = &(const att_epilogue){.add = x->add}},
+                      x->a.column, scratch + att_bf16_packed_count(ctx, x->n, x->k));
+}
+
 size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *x)
 {
+    if (x->bf16)
+        return bf16_scratch(ctx, x);
     const size_t packed = att_gemm_packed_count(ctx, x->n, x->k);
     const size_t rows = is_copied(x) ? att_size_mul((size_t)att_min(x->m, BAND), (size_t)x->k + GAP) : 0;
     return packed < SIZE_MAX - rows ? packed + rows : SIZE_MAX;
@@ -42,6 +66,10 @@ size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *x)
 
 void att_matmul_strided(att_ctx *ctx, const att_matmul_args *x, float *scratch)
 {
+    if (x->bf16) {
+        bf16_product(ctx, x, scratch);
+        return;
+    }
     float *const rows = scratch + att_gemm_packed_count(ctx, x->n, x->k);
     const int64_t band = is_copied(x) ? BAND : x->m, stride = x->k + GAP;
     att_gemm_pack(ctx, x->n, x->k, x->b.x, x->b.column, x->b.row, scratch);

@@ -135,7 +135,17 @@ typedef struct att_gemm_args {
     float *c; /* [m, n], rows ldc apart */
     int64_t ldc;
     const att_epilogue *epilogue; /* or NULL */
+    /* Applies the epilogue; for products of pairs, where A and B consist of words of two bf16, and k counts words. */
+    void (*finish)(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *epilogue, int64_t i, int64_t j);
 } att_gemm_args;
+
+/* Rows [rows, k] to round to bf16, in pairs of neighbors: p and p + 1, with an even p. */
+typedef struct att_round_args {
+    int64_t rows, k;
+    int64_t pairs;  /* of a row: at least ceil(k / 2), and the rest is zeros */
+    const float *x; /* element (i, p) is x[i * row + p * column] */
+    int64_t row, column;
+} att_round_args;
 
 /* Bounds of products from a byte of each number; see int8_bounds.c. */
 typedef struct att_int8_args {
@@ -267,6 +277,18 @@ typedef struct att_bf16_kernels {
     void (*amx_begin)(void), (*amx_end)(void); /* called by each thread before and after scores and accumulate_pv */
 } att_bf16_kernels;
 
+/* bf16_gemm.c: products of f32 that are rounded to bf16, with sums in f32 */
+typedef struct att_bf16_gemm_kernels {
+    int rows;                             /* those of a register tile, or of a block of tiles */
+    int pairs;                            /* the pairs of a row are a multiple of this */
+    int (*panels_per_tile)(int64_t rows); /* see att_gemm_kernels */
+    void (*run)(const att_gemm_args *args);
+} att_bf16_gemm_kernels;
+typedef struct att_bf16_round_kernels {
+    void (*rows)(const att_round_args *args, float *words, int64_t stride); /* -> words [rows, pairs], stride apart */
+    void (*panel)(const att_round_args *args, float *words); /* at most nr rows -> words [pairs][nr], zero-padded */
+} att_bf16_round_kernels;
+
 /* dropout.c */
 typedef struct att_dropout_kernels {
     /* Computes bits [keys, in whole fours] of the pairs that are kept. */
@@ -375,6 +397,8 @@ typedef struct att_kernels {
     att_backward_kernels backward;
     att_decode_kernels decode;
     att_bf16_kernels bf16;
+    att_bf16_round_kernels round;                     /* NULL where pairs cannot be multiplied */
+    att_bf16_gemm_kernels bf16_gemm, bf16_gemm_tiles; /* in vectors and in AMX tiles, or NULL */
     att_dropout_kernels dropout;
     att_layer_kernels layer;
     att_vector_kernels vector;

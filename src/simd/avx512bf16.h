@@ -34,4 +34,6 @@ static inline vf v_words_of(vf low, vf high)
     const __m512i halves = (__m512i)_mm512_cvtne2ps_pbh(high, low); /* all of low, then all of high */
     return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_loadu_si512(order), halves));
 }
+/* Words of 32 numbers in a row, rounded in the same way. */
+static inline vf v_pairs_of(vf first, vf second) { return (vf)_mm512_cvtne2ps_pbh(second, first); }
 #endif

@@ -56,3 +56,12 @@ int att_isa_find(const char *name)
             return i;
     return -1;
 }
+
+bool att_isa_pairs_are_slow(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("intel");
+#else
+    return false;
+#endif
+}

@@ -165,8 +165,9 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
     }
     const att_tensor *w = att_param_value(weight);
     const att_top_columns what = {bias ? att_param_floats(bias) : NULL, except, 1, out, NULL};
-    /* Bounds are not used for quantized weights, which are not larger than the int8 copy would be. */
-    const bool bounds = !att_is_quantized(w->dtype) && w->dim[1] <= ATT_INT8_MAX;
+    /* Bounds are not used for quantized weights, which are not larger than the int8 copy would be, nor in bf16, whose
+     * rounding they do not bound. */
+    const bool bounds = !att_is_quantized(w->dtype) && !att_tape_in_bf16(t, weight) && w->dim[1] <= ATT_INT8_MAX;
     if ((bias && !what.bias) ||
         !(bounds ? search_with_bounds : att_tape_topk)(t, value.dim[0], value.data, weight, &what))
         att_tape_fail(t, ATT_ERR_MEMORY, "argmax: %s", att_error(t->ctx));

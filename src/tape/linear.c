@@ -48,7 +48,7 @@ att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_par
     float *rows = att_tape_scratch(t, att_param_block_count(weight));
     if (!rows)
         return ATT_ERR_MEMORY;
-    att_matmul_args p = {.m = m, .n = k, .ldc = k};
+    att_matmul_args p = {.m = m, .n = k, .ldc = k, .bf16 = att_tape_in_bf16(t, weight)};
     p.c = att_tape_grad_for_write(x, &p.add);
     att_status e = ATT_OK;
     int64_t first = 0;
@@ -70,7 +70,8 @@ att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const f
     float *db = att_param_partial(bias);
     if (db)
         att_tape_sum_rows(t->ctx, m, n, dz, db);
-    att_matmul_args p = {.m = n, .n = k, .k = m, .a = {dz, 1, n}, .b = {x, k, 1}, .ldc = k};
+    att_matmul_args p = {
+        .m = n, .n = k, .k = m, .a = {dz, 1, n}, .b = {x, k, 1}, .ldc = k, .bf16 = att_tape_in_bf16(t, weight)};
     p.c = att_param_partial_for_write(weight, &p.add);
     return p.c ? att_tape_product(t, &p) : ATT_OK;
 }
@@ -112,17 +113,30 @@ static void finish(const void *arg, int64_t first, int64_t last)
         j->k->vector.add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
-/* Returns the packed weights for a product of m rows. During training, trained weights are packed again after each
- * step, and a permanent packed copy doubles their memory. So if packing is cheap compared with the product, a temporary
- * copy is made.
- */
-static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
+/* Returns whether a product of m rows packs its weights into memory of its own. During training, trained weights are
+ * packed again after each step, and a permanent packed copy doubles their memory. So if packing is cheap compared with
+ * the product, a temporary copy is made. */
+static bool packs_anew(const att_tape *t, const att_param *weight, int64_t m)
 {
     enum { MANY = 512 };
-    if (!t->record || m < MANY || att_param_frozen(weight))
+    return t->record && m >= MANY && !att_param_frozen(weight);
+}
+
+/* Returns the packed weights for a product of m rows. */
+static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
+{
+    if (!packs_anew(t, weight, m))
         return att_param_packed(weight);
     float *y = att_tape_scratch(t, att_param_packed_count(weight));
     return y && att_param_pack(weight, y) ? y : NULL;
+}
+
+static const float *pairs_for(att_tape *t, att_param *weight, int64_t m)
+{
+    if (!packs_anew(t, weight, m))
+        return att_param_packed_pairs(weight);
+    float *y = att_tape_scratch(t, att_param_pairs_count(weight));
+    return y && att_param_pack_pairs(weight, y) ? y : NULL;
 }
 
 /* Sets the packed weights of a product of p->m rows; false: out of memory. */
@@ -186,12 +200,24 @@ static bool multiply_dequantized(att_tape *t, att_param *weight, const att_gemm_
     return true;
 }
 
+/* Computes the product p in bf16. */
+static bool multiply_bf16(att_tape *t, att_param *weight, att_gemm_args *p)
+{
+    p->packed = pairs_for(t, weight, p->m);
+    float *scratch = att_tape_scratch(t, att_bf16_scratch(t->ctx, p->m, p->k));
+    if (p->packed && scratch)
+        att_bf16_multiply(t->ctx, p, 1, scratch);
+    return p->packed && scratch;
+}
+
 /* Computes the product p, after setting its weights. */
 static bool multiply_by(att_tape *t, att_param *weight, att_gemm_args *p)
 {
     const att_dtype type = att_param_value(weight)->dtype;
     if (att_is_quantized(type) || type == ATT_I8)
         return multiply_dequantized(t, weight, p);
+    if (att_tape_in_bf16(t, weight))
+        return multiply_bf16(t, weight, p);
     if (!set_packed(t, weight, p))
         return false;
     att_gemm(t->ctx, p);

@@ -31,8 +31,39 @@ typedef struct logits_block {
     int64_t row, rows, first, classes;
     float *z; /* [rows, stride] */
     int64_t stride;
-    float *packed; /* weight of the block, for one of the products; or scratch of quantized ones */
+    float *packed;  /* weight of the block, for one of the products; or scratch of quantized ones */
+    bool bf16;      /* products round to bf16 */
+    float *rounded; /* scratch of those */
 } logits_block;
+
+/* Packs a [n, k] for products, element (j, p) at x[j * row + p * column]. */
+static void pack(att_ctx *ctx, const logits_block *b, int64_t n, int64_t k, att_matrix a, float *packed)
+{
+    if (b->bf16)
+        att_bf16_pack(ctx, n, k, a, false, packed);
+    else
+        att_gemm_pack(ctx, n, k, a.x, a.row, a.column, packed);
+}
+
+static size_t packed_count(const att_ctx *ctx, const logits_block *b, int64_t n, int64_t k)
+{
+    return b->bf16 ? att_bf16_packed_count(ctx, n, k) : att_gemm_packed_count(ctx, n, k);
+}
+
+static void multiply(att_ctx *ctx, const logits_block *b, const att_gemm_args *product)
+{
+    if (b->bf16)
+        att_bf16_multiply(ctx, product, 1, b->rounded);
+    else
+        att_gemm(ctx, product);
+}
+
+/* Returns the scratch memory of the products of a block with each other's rows: x, dz and its transpose. */
+static size_t rounded_count(const att_ctx *ctx, const logits_block *b)
+{
+    const int64_t rows = b->max_rows, classes = b->max_classes;
+    return b->bf16 ? att_bf16_scratch(ctx, att_max(rows, classes), att_max(b->features, att_max(rows, classes))) : 0;
+}
 
 /* Sets the operands of a step and allocates the block; false: error set. */
 static bool begin(att_tape *t, const att_step *s, logits_block *b)
@@ -52,14 +83,16 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     b->max_classes = att_min(b->how->classes, CLASSES);
     b->stride = b->max_classes + GAP;
     b->z = att_tape_scratch(t, (size_t)(b->max_rows * b->stride));
-    const size_t forward = att_gemm_packed_count(t->ctx, b->max_classes, features);
-    const size_t backward = att_gemm_packed_count(t->ctx, features, b->max_classes);
+    b->bf16 = att_tape_in_bf16(t, b->of);
+    b->rounded = att_tape_scratch(t, rounded_count(t->ctx, b));
+    const size_t forward = packed_count(t->ctx, b, b->max_classes, features);
+    const size_t backward = packed_count(t->ctx, b, features, b->max_classes);
     const size_t largest = forward > backward ? forward : backward;
     const size_t whole = b->quantized ? att_quantized_scratch(b->max_rows, features) : 0;
     b->packed = att_tape_scratch(t, whole > largest ? whole : largest);
     const bool whole_rows = b->quantized || att_param_block_count(b->of) == 0;
     b->converted = att_tape_scratch(t, whole_rows ? 0 : (size_t)(b->max_classes * features));
-    return b->z && b->packed && b->converted;
+    return b->z && b->packed && b->converted && b->rounded;
 }
 
 /* Computes the logits of the block from class `first` on. */
@@ -87,16 +120,17 @@ static void compute_logits(att_ctx *ctx, logits_block *b, int64_t first)
         return;
     }
     b->weight = att_param_read_block(b->of, first, b->classes, b->converted);
-    att_gemm_pack(ctx, b->classes, b->features, b->weight, b->features, 1, b->packed);
-    att_gemm(ctx, &(const att_gemm_args){.m = b->rows,
-                                         .n = b->classes,
-                                         .k = b->features,
-                                         .a = x,
-                                         .lda = b->features,
-                                         .packed = b->packed,
-                                         .c = b->z,
-                                         .ldc = b->stride,
-                                         .epilogue = &epilogue});
+    pack(ctx, b, b->classes, b->features, (att_matrix){b->weight, b->features, 1}, b->packed);
+    multiply(ctx, b,
+             &(const att_gemm_args){.m = b->rows,
+                                    .n = b->classes,
+                                    .k = b->features,
+                                    .a = x,
+                                    .lda = b->features,
+                                    .packed = b->packed,
+                                    .c = b->z,
+                                    .ldc = b->stride,
+                                    .epilogue = &epilogue});
 }
 
 /* Returns the logit of row i's target, if the block has it. */
@@ -153,27 +187,29 @@ static void block_back(att_ctx *ctx, backward_job *j)
     if (j->db)
         att_tape_for_rows(ctx, b->classes, b->rows, bias_back, j);
     if (j->dx) {
-        att_gemm_pack(ctx, features, b->classes, b->weight, 1, features, b->packed);
-        att_gemm(ctx, &(const att_gemm_args){.m = b->rows,
-                                             .n = features,
-                                             .k = b->classes,
-                                             .a = b->z,
-                                             .lda = b->stride,
-                                             .packed = b->packed,
-                                             .c = j->dx + b->row * features,
-                                             .ldc = features,
-                                             .epilogue = &(const att_epilogue){.add = j->add_x || b->first > 0}});
+        pack(ctx, b, features, b->classes, (att_matrix){b->weight, 1, features}, b->packed);
+        multiply(ctx, b,
+                 &(const att_gemm_args){.m = b->rows,
+                                        .n = features,
+                                        .k = b->classes,
+                                        .a = b->z,
+                                        .lda = b->stride,
+                                        .packed = b->packed,
+                                        .c = j->dx + b->row * features,
+                                        .ldc = features,
+                                        .epilogue = &(const att_epilogue){.add = j->add_x || b->first > 0}});
     }
     if (j->dw)
-        att_gemm(ctx, &(const att_gemm_args){.m = b->classes,
-                                             .n = features,
-                                             .k = b->rows,
-                                             .a = j->transposed,
-                                             .lda = j->rows_stride,
-                                             .packed = j->packed_x,
-                                             .c = j->dw + b->first * features,
-                                             .ldc = features,
-                                             .epilogue = &(const att_epilogue){.add = j->add_w || b->row > 0}});
+        multiply(ctx, b,
+                 &(const att_gemm_args){.m = b->classes,
+                                        .n = features,
+                                        .k = b->rows,
+                                        .a = j->transposed,
+                                        .lda = j->rows_stride,
+                                        .packed = j->packed_x,
+                                        .c = j->dw + b->first * features,
+                                        .ldc = features,
+                                        .epilogue = &(const att_epilogue){.add = j->add_w || b->row > 0}});
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -186,7 +222,7 @@ static att_status backward(att_tape *t, const att_step *s)
     const int64_t classes = b->how->classes, features = b->features;
     j.rows_stride = b->max_rows + GAP;
     j.transposed = att_tape_scratch(t, (size_t)(b->max_classes * j.rows_stride));
-    j.packed_x = att_tape_scratch(t, att_gemm_packed_count(t->ctx, features, b->max_rows));
+    j.packed_x = att_tape_scratch(t, packed_count(t->ctx, b, features, b->max_rows));
     if (!j.transposed || !j.packed_x)
         return ATT_ERR_MEMORY;
     if (rows == 0 || classes == 0)
@@ -200,7 +236,7 @@ static att_status backward(att_tape *t, const att_step *s)
     for (b->row = 0; b->row < rows; b->row += b->max_rows) {
         b->rows = att_min(b->max_rows, rows - b->row);
         if (j.dw)
-            att_gemm_pack(t->ctx, features, b->rows, b->x + b->row * features, 1, features, j.packed_x);
+            pack(t->ctx, b, features, b->rows, (att_matrix){b->x + b->row * features, 1, features}, j.packed_x);
         for (int64_t first = 0; first < classes; first += b->max_classes) {
             compute_logits(t->ctx, b, first);
             block_back(t->ctx, &j);

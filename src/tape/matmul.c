@@ -20,7 +20,14 @@ static att_status operand_back(att_tape *t, att_var *x, bool transposed, att_mat
     if (!p.c)
         return ATT_OK;
     if (transposed)
-        p = (att_matmul_args){p.n, p.m, p.k, transposed_of(p.b), transposed_of(p.a), p.add, p.c, p.m};
+        p = (att_matmul_args){.m = p.n,
+                              .n = p.m,
+                              .k = p.k,
+                              .a = transposed_of(p.b),
+                              .b = transposed_of(p.a),
+                              .add = p.add,
+                              .c = p.c,
+                              .ldc = p.m};
     return att_tape_product(t, &p);
 }
 

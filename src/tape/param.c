@@ -18,7 +18,7 @@ struct att_param {
     bool no_weight_decay;
     size_t generation; /* incremented by att_param_invalidate; from 1, so a new copy (0) is out of date */
     att_lock lock;     /* held while a copy is made */
-    copy packed, codes, floats, bytes;
+    copy packed, codes, pairs, floats, bytes;
     atomic_size_t copies; /* bytes of the copies */
     bool mapped, frozen;
     /* The gradient, in the shape of value. A backward accumulates into `grad` if it is empty, otherwise into `more`, so
@@ -62,6 +62,7 @@ void att_param_free(att_param *p)
         return;
     att_free(p->ctx, p->packed.data);
     att_free(p->ctx, p->codes.data);
+    att_free(p->ctx, p->pairs.data);
     att_free(p->ctx, p->floats.data);
     att_free(p->ctx, p->bytes.data);
     if (!p->grad_lent)
@@ -254,6 +255,33 @@ const uint16_t *att_param_packed_codes(att_param *p)
     return (const uint16_t *)get(p, &p->codes, (att_param_packed_count(p) + 1) / 2, pack_codes);
 }
 
+size_t att_param_pairs_count(const att_param *p)
+{
+    return att_bf16_packed_count(p->ctx, p->value.dim[0], p->value.dim[1]);
+}
+
+bool att_param_pack_pairs(const att_param *p, float *y)
+{
+    const att_tensor *x = &p->value;
+    const int64_t n = x->dim[0], k = x->dim[1], block = att_param_block(p);
+    if (x->dtype == ATT_F32)
+        return is_made(p, att_bf16_pack(p->ctx, n, k, (att_matrix){x->data, x->stride[0], x->stride[1]}, true, y));
+    float *rows = att_alloc(p->ctx, att_param_block_count(p), sizeof *rows);
+    bool all = rows;
+    for (int64_t first = 0; all && first < n; first += block) {
+        const att_matrix b = {att_param_read_block(p, first, att_min(block, n - first), rows), k, 1};
+        all = is_made(p, att_bf16_pack(p->ctx, att_min(block, n - first), k, b, true,
+                                       y + att_bf16_packed_count(p->ctx, first, k)));
+    }
+    att_free(p->ctx, rows);
+    return all;
+}
+
+const float *att_param_packed_pairs(att_param *p)
+{
+    return get(p, &p->pairs, att_param_pairs_count(p), att_param_pack_pairs);
+}
+
 static bool is_floats(const att_param *p) { return p->value.dtype == ATT_F32 && att_is_dense(&p->value); }
 
 const float *att_param_floats(att_param *p)
@@ -265,9 +293,9 @@ const float *att_param_floats(att_param *p)
 
 int64_t att_param_block(const att_param *p)
 {
-    enum { NUMBERS = 1 << 18, MIN_ROWS = 64 };
+    enum { NUMBERS = 1 << 18, WHOLE = 64 /* rows: whole panels, and groups of a product's sums */ };
     const int64_t rows = p->value.dim[0], columns = att_max(columns_of(&p->value), 1);
-    return is_floats(p) ? rows : att_min(rows, att_max(NUMBERS / columns, MIN_ROWS));
+    return is_floats(p) ? rows : att_min(rows, att_max(NUMBERS / columns / WHOLE, 1) * WHOLE);
 }
 
 size_t att_param_block_count(const att_param *p)

@@ -27,6 +27,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
         return ATT_ERR_ARGUMENT;
     att_tape_config c;
     att_status s = att_options_read(&c, sizeof c, cfg, "att_tape_config");
+    s = s ? s : att_tape_choose_compute(ctx, c.compute, &c.compute);
     if (s)
         return s;
     att_tape *t = att_calloc(ctx, 1, sizeof *t);
@@ -38,6 +39,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     t->hook_user = c.hook_user;
     t->record = t->for_backward = c.record;
     t->detect_anomaly = c.detect_anomaly;
+    t->bf16 = c.compute == ATT_COMPUTE_BF16;
     att_arena_init(&t->arena, ctx);
     *out = t;
     return ATT_OK;

@@ -84,6 +84,7 @@ struct att_tape {
     bool for_backward;              /* as record, except for functions of att_recompute, whose first run does not
                                      * record */
     bool detect_anomaly;            /* check that values are finite */
+    bool bf16;                      /* linear layers compute in bf16 */
     bool has_grads;                 /* a backward is done */
     att_var *last;                  /* the last variable, if recording */
     att_tape_free_block *free_list; /* memory of variables whose values are not needed any more */
@@ -93,6 +94,10 @@ struct att_tape {
     bool learns;      /* an operation had a parameter that is not frozen; cleared by att_recompute */
 };
 
+/* Chooses what a tape computes in as att_compute_choose does, without its note (compute.c). */
+att_status att_tape_choose_compute(att_ctx *ctx, att_compute wanted, att_compute *out);
+/* Returns whether the tape multiplies by a weight in bf16: not if the weight is of integers. */
+bool att_tape_in_bf16(const att_tape *t, const att_param *weight);
 /* Returns false if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
 bool att_tape_ready(att_tape *t);
 /* Makes a new variable with uninitialized values. */
@@ -294,6 +299,11 @@ const float *att_param_packed(att_param *p);
 /* Returns the packed codes of a matrix of f16 or bf16: half the memory, and a product of few rows reads half as
  * much. */
 const uint16_t *att_param_packed_codes(att_param *p);
+/* Returns the packed copy of a matrix for products of bf16 (att_bf16_pack), or packs it into y
+ * [att_param_pairs_count], without keeping a copy; false: error set. */
+const float *att_param_packed_pairs(att_param *p);
+size_t att_param_pairs_count(const att_param *p);
+bool att_param_pack_pairs(const att_param *p, float *y);
 /* Packs the value into y [att_param_packed_count], without keeping a copy; false: error set. */
 size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);

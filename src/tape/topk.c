@@ -21,10 +21,9 @@ typedef struct topk_job {
     int64_t m, n, k, count; /* the `count` largest of n */
     int64_t row;            /* the first of all */
     const float *x;         /* [m, k] */
-    const float *packed;    /* the weights, or these: */
-    const uint16_t *codes;
-    bool bf16;                          /* what codes are */
-    att_quantized_args blocks;          /* quantized, with x; or b NULL */
+    att_gemm_args product;  /* x and the weights, in f32 or in pairs of bf16 */
+    void (*run)(const att_gemm_args *args);
+    att_quantized_args blocks;          /* instead, quantized; or b NULL */
     const float *bias;                  /* [n] or NULL */
     const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;
@@ -97,18 +96,15 @@ static void compute(const topk_job *j, int64_t first, int64_t columns, float *y)
         return;
     }
     /* n is not limited to the segment: the panels after it are prefetched for the next task. */
-    j->kernels->gemm.run(&(const att_gemm_args){.m = j->m,
-                                                .n = j->n - first,
-                                                .k = j->k,
-                                                .a = j->x,
-                                                .lda = j->k,
-                                                .packed = j->packed ? j->packed + first * j->k : NULL,
-                                                .codes = j->codes ? j->codes + first * j->k : NULL,
-                                                .bf16 = j->bf16,
-                                                .last = panels,
-                                                .c = y,
-                                                .ldc = SEGMENT,
-                                                .epilogue = &epilogue});
+    att_gemm_args p = j->product;
+    p.n = j->n - first;
+    p.packed = p.packed ? p.packed + first * p.k : NULL;
+    p.codes = p.codes ? p.codes + first * p.k : NULL;
+    p.last = panels;
+    p.c = y;
+    p.ldc = SEGMENT;
+    p.epilogue = &epilogue;
+    j->run(&p);
 }
 
 static void segment_task(void *arg, int64_t s, int thread)
@@ -229,6 +225,13 @@ bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_para
     return !except || check_excluded(t, op, value->dim[0], w, except);
 }
 
+static void set_rows(topk_job *j)
+{
+    j->product.m = j->m;
+    j->product.k = j->product.lda = j->k;
+    j->product.a = j->x;
+}
+
 /* Selects from all rows of j; false: error set */
 static bool search(att_tape *t, topk_job *j)
 {
@@ -237,11 +240,18 @@ static bool search(att_tape *t, topk_job *j)
     j->best = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->best));
     j->top = att_tape_scratch(t, (size_t)j->segments * m);
     j->sum = att_tape_scratch(t, (size_t)j->segments * m);
-    float *words = j->blocks.b ? att_tape_scratch(t, att_quantized_scratch(j->m, j->k)) : NULL;
-    const bool good = j->best && j->top && j->sum && (words || !j->blocks.b);
+    const bool pairs = j->run != j->kernels->gemm.run, rounded = pairs || j->blocks.b;
+    float *words =
+        rounded ? att_tape_scratch(t, pairs ? att_bf16_scratch(t->ctx, j->m, j->k) : att_quantized_scratch(j->m, j->k))
+                : NULL;
+    const bool good = j->best && j->top && j->sum && (words || !rounded);
     if (good) {
-        if (words)
+        if (j->blocks.b)
             att_quantize_rows(t->ctx, j->m, j->k, j->x, words, &j->blocks);
+        else if (pairs)
+            att_bf16_round(t->ctx, j->m, j->k, (att_matrix){j->x, j->k, 1}, words, &j->product);
+        else
+            set_rows(j);
         att_best_begin(j->best, (int64_t)found);
         att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
@@ -251,7 +261,7 @@ static bool search(att_tape *t, topk_job *j)
 }
 
 /* Sets the weights of j, in the type that they have; false: error set */
-static bool set_weights(att_param *weight, topk_job *j)
+static bool set_weights(const att_tape *t, att_param *weight, topk_job *j)
 {
     const att_tensor *w = att_param_value(weight);
     if (att_is_quantized(w->dtype)) {
@@ -259,12 +269,16 @@ static bool set_weights(att_param *weight, topk_job *j)
             .type = (int)w->dtype, .b = w->data, .row_bytes = att_dtype_bytes(w->dtype, w->stride[0])};
         return true;
     }
-    if (w->dtype == ATT_F16 || w->dtype == ATT_BF16)
-        j->codes = att_param_packed_codes(weight);
-    else
-        j->packed = att_param_packed(weight);
-    j->bf16 = w->dtype == ATT_BF16;
-    return j->packed || j->codes;
+    if (att_tape_in_bf16(t, weight)) {
+        j->run = att_bf16_gemm_of(t->ctx)->run;
+        j->product.packed = att_param_packed_pairs(weight);
+    } else if (w->dtype == ATT_F16 || w->dtype == ATT_BF16) {
+        j->product.codes = att_param_packed_codes(weight);
+    } else {
+        j->product.packed = att_param_packed(weight);
+    }
+    j->product.bf16 = w->dtype == ATT_BF16;
+    return j->product.packed || j->product.codes;
 }
 
 bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what)
@@ -277,9 +291,10 @@ bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, co
                   .bias = what->bias,
                   .except = what->except,
                   .threads = t->ctx->n_threads};
+    j.run = j.kernels->gemm.run;
     j.segments = att_ceil_div(j.n, SEGMENT);
     j.numbers = att_tape_scratch(t, att_size_mul((size_t)j.threads, (size_t)ROWS * SEGMENT));
-    bool good = set_weights(weight, &j) && j.numbers;
+    bool good = set_weights(t, weight, &j) && j.numbers;
     const int64_t rows = att_max(1, att_min(ROWS, SELECTED / j.threads / j.count));
     for (int64_t first = 0; good && first < m; first += rows) {
         j.m = att_min(m - first, rows);
