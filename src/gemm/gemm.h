@@ -43,7 +43,7 @@ size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *args);
 void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratch);
 
 /* Products of f32 that are rounded to bf16, with sums in f32 (bf16.c). The order of the sums is that of the instruction
- * set: see kernel/bf16_gemm.c. A row's bits depend neither on m nor on the number of threads. */
+ * set: see kernel/bf16_gemm.c and bf16_gemm_tiles.h. A row's bits depend neither on m nor on the number of threads. */
 
 /* Returns the functions for the context's instruction set; NULL: it does not multiply bf16. Tiles are used if the
  * system allows them. */

@@ -277,7 +277,7 @@ typedef struct att_bf16_kernels {
     void (*amx_begin)(void), (*amx_end)(void); /* called by each thread before and after scores and accumulate_pv */
 } att_bf16_kernels;
 
-/* bf16_gemm.c: products of f32 that are rounded to bf16, with sums in f32 */
+/* bf16_gemm.c, bf16_gemm_tiles.h: products of f32 that are rounded to bf16, with sums in f32 */
 typedef struct att_bf16_gemm_kernels {
     int rows;                             /* those of a register tile, or of a block of tiles */
     int pairs;                            /* the pairs of a row are a multiple of this */

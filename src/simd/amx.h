@@ -2,7 +2,7 @@
 // rank: 4
 // arch: x86_64
 // extends: avx512bf16
-// flags: -mamx-tile -mamx-bf16
+// flags: -mamx-tile -mamx-bf16 -mprfchw
 #ifdef ATT_SIMD_DETECT
 /* Not all versions of the compilers have names for these features. The system saves tiles only for processes that
  * request it (os.c). */
@@ -15,25 +15,6 @@ static bool att_detect_amx(void)
 }
 #else
 #include "simd/avx512bf16.h"
-#define ATT_TILES_BF16 /* has the functions below */
-
-/* Eight tiles of 16 rows of 16 floats, or of 16 words of two numbers of bf16 (avx512bf16.h): kernels call the
- * compiler's _tile_loadd and so on, because a tile's number must be a constant. */
-enum { ATT_TILE_EDGE = 16 };
-
-static inline void v_tiles_begin(void)
-{
-    static const struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } all = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
-    _tile_loadconfig(&all);
-    __asm__ volatile("" ::: "memory"); /* what tiles read must have been written */
-}
-static inline void v_tiles_end(void)
-{
-    __asm__ volatile("" ::: "memory");
-    _tile_release();
-}
+#include "simd/amx_tiles.h"
+#define ATT_TILES_BF16 /* has the functions of amx_tiles.h */
 #endif

@@ -11,7 +11,7 @@ static void a_set_that_extends_another_shares_its_kernels(void **state)
     if (base < 0 || base == att_isa_count() - 1)
         skip(); /* not on this processor, or the last that is compiled: ATT_SETS */
     const att_kernels *k = att_kernels_of(base);
-    assert_true(!k->bf16.scores);
+    assert_true(!k->bf16.scores && !k->bf16_gemm.run);
     for (int i = 1; i < 3; i++) {
         const int more = att_isa_find(names[i]);
         if (more < 0)
@@ -24,6 +24,7 @@ static void a_set_that_extends_another_shares_its_kernels(void **state)
         assert_true(k->gemm.run == l->gemm.run && k->attend.softmax_step == l->attend.softmax_step &&
                     k->layer.softmax == l->layer.softmax && k->vector.dot == l->vector.dot);
         assert_true(l->bf16.scores && l->bf16.accumulate_pv && !l->bf16.pack_values == (i == 1));
+        assert_true(l->bf16_gemm.run && !l->bf16_gemm_tiles.run == (i == 1));
     }
 }
 
