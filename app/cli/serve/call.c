@@ -1,5 +1,6 @@
 #include "call.h"
 
+#include "guard.h"
 #include "metrics.h"
 
 #include <stdarg.h>
@@ -167,6 +168,12 @@ bool serve_call_run(serve_call *c, serve_job *job)
         serve_refuse(c, 503, NULL, "the server ends");
         return false;
     }
+}
+
+bool serve_call_has_key(const serve_call *c, serve_text key)
+{
+    return serve_guard_has_key(c->shared->guard, c->request) ||
+           (key.text && serve_guard_knows(c->shared->guard, key.text));
 }
 
 void serve_call_count(serve_call *c, int64_t tokens, int64_t truncated)

@@ -9,6 +9,7 @@
 
 typedef struct serve_route serve_route;
 struct serve_metrics;
+struct serve_guard;
 
 /* What all requests share. */
 typedef struct serve_shared {
@@ -18,7 +19,7 @@ typedef struct serve_shared {
     http_server *http;
     const serve_route *const *routes; /* up to NULL */
     struct serve_metrics *metrics;
-    double started;
+    const struct serve_guard *guard;
 } serve_shared;
 
 typedef struct serve_call {
@@ -27,6 +28,7 @@ typedef struct serve_call {
     http_answer *answer;
     const serve_route *route;
     const json_t *body; /* of a route with fields */
+    bool is_form;       /* the body was that of a form, whose texts may have any bytes */
     FILE *file;         /* to the answer's body, between serve_answer_open and serve_answer_close */
 } serve_call;
 
@@ -44,8 +46,10 @@ struct serve_route {
     /* Answers, or refuses by serve_refuse. fields: the struct, or NULL. */
     void (*run)(serve_call *c, void *fields);
     serve_errors errors;
-    bool open;   /* it needs no key */
-    bool always; /* it is answered while models are opened and while the server ends, too */
+    bool open;    /* it needs no key */
+    bool own_key; /* run checks the key, which may be a field */
+    bool form;    /* its body may be that of an HTML form */
+    bool always;  /* it is answered while models are opened and while the server ends, too */
 };
 
 /* ---- errors ---- */
@@ -68,6 +72,8 @@ void serve_answer_close(serve_call *c, cli_json *j);
 serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subject);
 /* Computes a job. Returns false if it failed, and the request was refused. */
 bool serve_call_run(serve_call *c, serve_job *job);
+/* Returns whether a request has a key, in a header or as the value of a field (text NULL: none), or needs none. */
+bool serve_call_has_key(const serve_call *c, serve_text key);
 /* Sets the headers that count tokens and truncated texts, and adds them to the metrics. */
 void serve_call_count(serve_call *c, int64_t tokens, int64_t truncated);
 

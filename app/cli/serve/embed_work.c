@@ -1,5 +1,7 @@
 #include "embed_work.h"
 
+#include "count.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,45 +151,37 @@ static bool check_ids(serve_call *c, const serve_model *m, const serve_embedding
     return true;
 }
 
+/* Returns text i, with its place. */
+static serve_place place(const serve_embedding *e, int64_t i)
+{
+    return (serve_place){.field = e->input_name, .index = i, .text = {e->input->text[i], e->input->bytes[i]}};
+}
+
 /* Counts the tokens of each text, by which steps are filled: cost [n]. */
 static bool count_tokens(serve_call *c, const serve_model *m, const serve_embedding *e, int64_t *cost)
 {
     const serve_texts *t = e->input;
     for (int64_t i = 0; i < t->n; i++) {
-        att_tokens tokens = {0};
-        cost[i] = t->ids ? t->offsets[i + 1] - t->offsets[i] : 0;
-        if (t->ids)
+        if (t->ids) {
+            cost[i] = t->offsets[i + 1] - t->offsets[i];
             continue;
-        if (att_tokenize(m->tokenizer, t->text[i], t->bytes[i],
-                         ATT_OPTIONS(att_tokenize_options, .max_tokens = m->max_tokens), &tokens)) {
-            serve_refuse(c, 400, e->input_name, "%s[%lld]: %s", e->input_name, (long long)i,
-                         att_error(c->shared->models.ctx));
-            return false;
         }
-        cost[i] = tokens.count > 0 ? tokens.count : 1;
-        att_tokens_free(c->shared->models.ctx, &tokens);
+        const serve_place p = place(e, i);
+        if (!serve_count_tokens(c, m, &p, m->max_tokens, &cost[i]))
+            return false;
     }
     return true;
 }
 
-/* Refuses the first text that was truncated, with both lengths. */
+/* Refuses the first text that was truncated, if none may be. */
 static bool refuse_long(serve_call *c, const serve_model *m, const serve_embedding *e, const bool *truncated)
 {
-    for (int64_t i = 0; e->refuse_long && i < e->input->n; i++) {
-        att_tokens tokens = {0};
-        if (!truncated[i])
-            continue;
-        if (!att_tokenize(m->tokenizer, e->input->text[i], e->input->bytes[i], NULL, &tokens))
-            serve_refuse(c, 400, e->input_name,
-                         "%s[%lld] has %lld tokens, but %s takes at most %lld: leave out "
-                         "\"truncate\": false, or send a shorter text",
-                         e->input_name, (long long)i, (long long)tokens.count, m->id, (long long)m->max_tokens);
-        else
-            serve_refuse(c, 400, e->input_name, "%s[%lld]: %s", e->input_name, (long long)i,
-                         att_error(c->shared->models.ctx));
-        att_tokens_free(c->shared->models.ctx, &tokens);
-        return true;
-    }
+    for (int64_t i = 0; e->refuse_long && i < e->input->n; i++)
+        if (truncated[i]) {
+            const serve_place p = place(e, i);
+            serve_refuse_long(c, m, &p);
+            return true;
+        }
     return false;
 }
 

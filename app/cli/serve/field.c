@@ -69,11 +69,12 @@ static bool read_texts(const serve_field *f, const json_t *value, int64_t max_te
     char message[160];
     const json_t *first = json_array_get(value, 0);
     const bool ids = f->type == SERVE_INPUT && (json_is_integer(first) || json_is_array(first));
-    t->single = json_is_string(value) || (ids && json_is_integer(first));
+    t->single = (json_is_string(value) && f->type != SERVE_DOCUMENTS) || (ids && json_is_integer(first));
     if (!t->single && !json_is_array(value))
         return wrong(e, f,
-                     f->type == SERVE_INPUT ? "is not a string, a list of strings, or token ids"
-                                            : "is not a string or a list of strings");
+                     f->type == SERVE_INPUT       ? "is not a string, a list of strings, or token ids"
+                     : f->type == SERVE_DOCUMENTS ? "is not a list of strings, or of objects with a \"text\""
+                                                  : "is not a string or a list of strings");
     const int64_t n = t->single ? 1 : (int64_t)json_array_size(value);
     if (n == 0)
         return wrong(e, f, "is an empty list");
@@ -88,6 +89,8 @@ static bool read_texts(const serve_field *f, const json_t *value, int64_t max_te
         return no_memory(e, f);
     for (int64_t i = 0; i < n; i++) {
         const json_t *text = t->single ? value : json_array_get(value, (size_t)i);
+        if (f->type == SERVE_DOCUMENTS && json_is_object(text))
+            text = json_object_get(text, "text");
         if (!json_is_string(text)) {
             snprintf(message, sizeof message, "element %lld is not a string", (long long)i);
             return wrong(e, f, message);
@@ -165,6 +168,7 @@ static bool read_value(const serve_field *f, const json_t *value, int64_t max_te
         *(serve_text *)at = (serve_text){json_string_value(value), json_string_length(value)};
         return true;
     case SERVE_TEXTS:
+    case SERVE_DOCUMENTS:
     case SERVE_INPUT:
         return read_texts(f, value, f->max > 0 && f->max < (double)max_texts ? (int64_t)f->max : max_texts, at, e);
     case SERVE_BOOL:
@@ -249,7 +253,7 @@ bool serve_fields_read(const serve_field *fields, const json_t *object, int64_t 
 void serve_fields_free(const serve_field *fields, void *to)
 {
     for (const serve_field *f = fields; f && f->name; f++)
-        if (f->type == SERVE_TEXTS || f->type == SERVE_INPUT) {
+        if (f->type == SERVE_TEXTS || f->type == SERVE_DOCUMENTS || f->type == SERVE_INPUT) {
             serve_texts *t = (void *)((char *)to + f->offset);
             free(t->text);
             free(t->bytes);
@@ -289,6 +293,10 @@ static json_t *field_schema(const serve_field *f)
     case SERVE_TEXTS:
         return json_pack("{s:[{s:s}, {s:s, s:{s:s}, s:i}]}", "anyOf", "type", "string", "type", "array", "items",
                          "type", "string", "minItems", 1);
+    case SERVE_DOCUMENTS:
+        return json_pack("{s:s, s:{s:[{s:s}, {s:s, s:{s:{s:s}}, s:[s]}]}, s:i}", "type", "array", "items", "anyOf",
+                         "type", "string", "type", "object", "properties", "text", "type", "string", "required", "text",
+                         "minItems", 1);
     case SERVE_INPUT:
         return json_pack("{s:[{s:s}, {s:s, s:{s:s}, s:i}, {s:s, s:{s:s}, s:i}, {s:s, s:{s:s, s:{s:s}}, s:i}]}", "anyOf",
                          "type", "string", "type", "array", "items", "type", "string", "minItems", 1, "type", "array",

@@ -8,17 +8,18 @@
 #include <stdint.h>
 
 typedef enum serve_type {
-    SERVE_TEXT = 1, /* serve_text */
-    SERVE_TEXTS,    /* serve_texts: a string or a list of strings */
-    SERVE_INPUT,    /* serve_texts, or the ids of tokens: a list of integers or of such lists */
-    SERVE_BOOL,     /* bool */
-    SERVE_INTEGER,  /* int64_t */
-    SERVE_NUMBER,   /* double */
-    SERVE_CHOICE,   /* int: the index of the word in `words` */
-    SERVE_JSON,     /* const json_t *: any value, which the route reads */
-    SERVE_IGNORED,  /* is accepted and changes nothing; help has the reason */
-    SERVE_REFUSED   /* is refused if it is given; help has the reason. A value that equals `words`, as JSON, is accepted
-                     */
+    SERVE_TEXT = 1,  /* serve_text */
+    SERVE_TEXTS,     /* serve_texts: a string or a list of strings */
+    SERVE_DOCUMENTS, /* serve_texts: a list of strings, or of objects with a string "text" */
+    SERVE_INPUT,     /* serve_texts, or the ids of tokens: a list of integers or of such lists */
+    SERVE_BOOL,      /* bool */
+    SERVE_INTEGER,   /* int64_t */
+    SERVE_NUMBER,    /* double */
+    SERVE_CHOICE,    /* int: the index of the word in `words` */
+    SERVE_JSON,      /* const json_t *: any value, which the route reads */
+    SERVE_IGNORED,   /* is accepted and changes nothing; help has the reason */
+    SERVE_REFUSED /* is refused if it is given; help has the reason. A value that equals `words`, as JSON, is accepted
+                   */
 } serve_type;
 
 /* Strings of the request, valid as long as it; text NULL: not given. */

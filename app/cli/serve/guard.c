@@ -68,16 +68,19 @@ static bool same_key(const char *key, const char *given, size_t bytes)
     return differs == 0;
 }
 
+bool serve_guard_knows(const serve_guard *g, const char *key)
+{
+    bool found = g->keys == 0;
+    for (int i = 0; i < g->keys; i++)
+        found |= same_key(g->key[i], key, strlen(key));
+    return found;
+}
+
 bool serve_guard_has_key(const serve_guard *g, const http_request *r)
 {
     const char *given = http_header(r, "Authorization");
-    bool found = false;
-    if (g->keys == 0)
-        return true;
     given = given && !strncasecmp(given, "Bearer ", 7) ? given + 7 : http_header(r, "X-Api-Key");
-    for (int i = 0; given && i < g->keys; i++)
-        found |= same_key(g->key[i], given, strlen(given));
-    return found;
+    return serve_guard_knows(g, given ? given : "");
 }
 
 /* ---- hosts and origins ---- */

@@ -21,6 +21,8 @@ const char *serve_guard_refuses_host(const serve_guard *g, const http_request *r
 /* Returns whether a request has one of the keys, or none is needed. The time does not depend on how much of a key is
  * right. */
 bool serve_guard_has_key(const serve_guard *g, const http_request *r);
+/* Returns whether this is one of the keys, or none is needed. */
+bool serve_guard_knows(const serve_guard *g, const char *key);
 /* Returns the request's origin if it is one of --cors-origin; NULL: it is none. */
 const char *serve_guard_origin(const serve_guard *g, const http_request *r);
 

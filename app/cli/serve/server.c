@@ -1,4 +1,5 @@
 /* A server from its beginning to its end, and the way of a request to its route. */
+#include "form.h"
 #include "guard.h"
 #include "listen.h"
 #include "metrics.h"
@@ -59,7 +60,7 @@ static int find_refusal(const server *s, const http_request *r, const serve_rout
         *sentence = other ? "this path has another method" : "there is no such path; GET /openapi.json lists all";
         return other ? 405 : 404;
     }
-    if (!route->open && !serve_guard_has_key(&s->guard, r)) {
+    if (!route->open && !route->own_key && !serve_guard_has_key(&s->guard, r)) {
         *sentence = "a key is needed: \"Authorization: Bearer KEY\"";
         serve_metrics_reject(s->shared.metrics, "key");
         return 401;
@@ -97,13 +98,19 @@ static void run_route(serve_call *c)
 {
     serve_field_error e = {0};
     json_error_t why;
+    const char *sentence = "the body is not a JSON object";
     const serve_route *route = c->route;
-    json_t *body = json_loadb(c->request->body, c->request->bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    c->is_form = route->form && serve_is_form(c->request);
+    json_t *body = c->is_form
+                       ? serve_form_read(c->request, route->fields, &sentence)
+                       : json_loadb(c->request->body, c->request->bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     void *fields = calloc(1, route->size);
     if (!fields) {
         serve_refuse(c, 503, NULL, "out of memory");
+    } else if (!body && !c->is_form) {
+        serve_refuse(c, 400, NULL, "the body is not JSON: %s", why.text);
     } else if (!json_is_object(body)) {
-        serve_refuse(c, 400, NULL, body ? "the body is not a JSON object" : "the body is not JSON: %s", why.text);
+        serve_refuse(c, 400, NULL, "%s", sentence);
     } else if (!serve_fields_read(route->fields, body, c->shared->settings->max_inputs, fields, &e)) {
         serve_refuse(c, 400, e.field, "%s", e.message);
     } else {
@@ -228,7 +235,7 @@ static void serve(server *s, const sigset_t *mask)
 
 int serve_run(const serve_settings *settings)
 {
-    server s = {.shared = {.settings = settings, .routes = serve_routes, .started = http_now()}};
+    server s = {.shared = {.settings = settings, .routes = serve_routes, .guard = &s.guard}};
     sigset_t before;
     json_object_seed(0); /* before threads do */
     cli_end_later();

@@ -1,0 +1,13 @@
+/* Languages of translators, and the translator for two of them. */
+#ifndef CLI_SERVE_LANGUAGES_H
+#define CLI_SERVE_LANGUAGES_H
+
+#include "call.h"
+
+/* Returns the translator of this name, or the first one from source ("auto": any, if only one model fits) to target
+ * (text NULL: any). NULL: the request was refused. */
+serve_model *serve_translator(serve_call *c, serve_text name, serve_text source, serve_text target);
+/* Writes [{"code", "name", "targets"}]. */
+void serve_languages_write(cli_json *j, const serve_models *m);
+
+#endif

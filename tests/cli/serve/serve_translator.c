@@ -1,0 +1,243 @@
+/* attend serve: translation by the interface of LibreTranslate, also as a form, with keys. */
+// labels: threads
+#include "fixtures/serve.h"
+
+#include <attend_translate.h>
+
+static test_server server; /* of the translator that comes with attend, with the key "secret" */
+
+static int set_up(void **state)
+{
+    if (tool_setup(state))
+        return -1;
+    setenv("ATTEND_API_KEY", "secret", 1);
+    if (tool("printf '# a comment\\n\\nother key\\n' >keys"))
+        return -1;
+    server = serve_start("-m tatoeba-de-en --api-key-file keys --cors-origin https://pages.example");
+    unsetenv("ATTEND_API_KEY");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    if (!server.missing)
+        serve_stop(&server);
+    return tool_teardown(state);
+}
+
+static void need_http(void)
+{
+    if (server.missing)
+        skip();
+}
+
+static const char bearer[] = "Authorization: Bearer secret\r\n";
+
+/* ---- translation ---- */
+
+/* Translates a line by the library -> text. */
+static void translate(const char *line, int64_t n_best, int64_t k, char text[256])
+{
+    att_ctx *ctx;
+    att_translator *m;
+    att_model_path path;
+    att_translation out[4];
+    assert_int_equal(att_model_find("models/tatoeba-de-en", &path), ATT_OK);
+    assert_int_equal(att_open(&ctx, NULL), ATT_OK);
+    assert_int_equal(att_translator_open(ctx, path.text, NULL, &m), ATT_OK);
+    assert_int_equal(att_translate(m, 1, &line, NULL, ATT_OPTIONS(att_translate_options, .n_best = n_best), out),
+                     ATT_OK);
+    snprintf(text, 256, "%s", out[k].text.text);
+    for (int64_t i = 0; i < n_best; i++)
+        att_translation_free(ctx, &out[i]);
+    att_translator_free(m);
+    att_close(ctx);
+}
+
+static const char *text_of(const test_answer *a, const char *key)
+{
+    const char *text = json_string_value(json_object_get(a->json, key));
+    if (a->status != 200 || !text)
+        fail_msg("%d: %s", a->status, a->body);
+    return text;
+}
+
+static void a_text_is_translated(void **state)
+{
+    (void)state;
+    char expected[256];
+    need_http();
+    translate("Ich lese ein Buch.", 1, 0, expected);
+    test_answer a =
+        serve_once(&server, "POST /translate", bearer,
+                   "{\"q\": \"Ich lese ein Buch.\", \"source\": \"de\", \"target\": \"en\", \"format\": \"text\"}");
+    assert_string_equal(text_of(&a, "translatedText"), expected);
+    assert_null(json_object_get(a.json, "detectedLanguage"));
+    answer_free(&a);
+}
+
+static void lines_stay_where_they_are(void **state)
+{
+    (void)state;
+    char one[256], two[256], expected[600];
+    need_http();
+    translate("Ich lese ein Buch.", 1, 0, one);
+    translate("Guten Morgen!", 1, 0, two);
+    snprintf(expected, sizeof expected, "%s\n\n  \n%s\n", one, two);
+    test_answer a =
+        serve_once(&server, "POST /translate", bearer,
+                   "{\"q\": [\"Ich lese ein Buch.\\n\\n  \\nGuten Morgen!\\n\", \"\"], \"source\": \"auto\", "
+                   "\"target\": \"en\"}");
+    assert_int_equal(a.status, 200);
+    const json_t *texts = json_object_get(a.json, "translatedText"),
+                 *detected = json_array_get(json_object_get(a.json, "detectedLanguage"), 0);
+    assert_int_equal(json_array_size(texts), 2);
+    assert_string_equal(json_string_value(json_array_get(texts, 0)), expected);
+    assert_string_equal(json_string_value(json_array_get(texts, 1)), "");
+    assert_string_equal(json_string_value(json_object_get(detected, "language")), "de");
+    assert_true(json_is_null(json_object_get(detected, "confidence")));
+    answer_free(&a);
+}
+
+static void alternatives_are_the_next_best(void **state)
+{
+    (void)state;
+    char expected[256];
+    need_http();
+    test_answer a =
+        serve_once(&server, "POST /translate", bearer,
+                   "{\"q\": \"Guten Morgen!\", \"source\": \"de\", \"target\": \"en\", \"alternatives\": 2}");
+    const json_t *list = json_object_get(a.json, "alternatives");
+    assert_int_equal(json_array_size(list), 2);
+    for (int64_t k = 0; k < 3; k++) {
+        translate("Guten Morgen!", 3, k, expected);
+        assert_string_equal(k ? json_string_value(json_array_get(list, (size_t)k - 1)) : text_of(&a, "translatedText"),
+                            expected);
+    }
+    answer_free(&a);
+}
+
+/* Sends a form, and returns its translation. */
+static void assert_form(const char *type, const char *body, const char *expected)
+{
+    char headers[256];
+    const int fd = serve_connect(&server);
+    snprintf(headers, sizeof headers, "Content-Type: %s\r\nContent-Length: %zu\r\n", type, strlen(body));
+    serve_ask(fd, "POST /translate", headers, NULL);
+    serve_send(fd, body, strlen(body));
+    test_answer a = serve_read(fd);
+    assert_string_equal(text_of(&a, "translatedText"), expected);
+    answer_free(&a);
+    close(fd);
+}
+
+static void forms_are_read(void **state)
+{
+    (void)state;
+    char expected[256];
+    need_http();
+    translate("Ich heiße Ann & lese.", 1, 0, expected);
+    assert_form("application/x-www-form-urlencoded; charset=utf-8",
+                "q=Ich+hei%c3%9fe+Ann+%26+lese.&source=de&target=en&alternatives=0&api_key=other+key", expected);
+    assert_form("multipart/form-data; boundary=\"a b\"",
+                "--a b\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\nIch heiße Ann & lese.\r\n"
+                "--a b\r\nContent-Disposition: form-data; filename=\"no\"; name=\"source\"\r\n\r\nde\r\n"
+                "--a b\r\nContent-Disposition: form-data; name=\"target\"\r\n\r\nen\r\n"
+                "--a b\r\nContent-Disposition: form-data; name=\"api_key\"\r\n\r\nsecret\r\n--a b--\r\n",
+                expected);
+}
+
+static void languages_are_those_of_the_model(void **state)
+{
+    (void)state;
+    need_http();
+    test_answer a = serve_once(&server, "GET /languages", "", NULL);
+    const json_t *l = json_array_get(a.json, 0);
+    assert_int_equal(json_array_size(a.json), 1);
+    assert_string_equal(json_string_value(json_object_get(l, "code")), "de");
+    assert_string_equal(json_string_value(json_object_get(l, "name")), "German");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(l, "targets"), 0)), "en");
+    answer_free(&a);
+    a = serve_once(&server, "POST /detect", bearer, "{\"q\": \"Hallo\"}");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(a.json, 0), "language")), "de");
+    answer_free(&a);
+}
+
+/* ---- refusals and keys ---- */
+
+static void wrong_requests_are_refused(void **state)
+{
+    (void)state;
+    static const char *const post = "POST /translate";
+    static const refused_request list[] = {
+        {post, NULL, "{\"q\": \"a\", \"source\": \"de\", \"target\": \"en\"}", 401, "a key is needed"},
+        {post, NULL, "{\"q\": \"a\", \"source\": \"de\", \"target\": \"en\", \"api_key\": \"secre\"}", 401, "a key is"},
+        {post, NULL, "{\"q\": \"a\", \"source\": \"de\", \"target\": \"en\", \"api_key\": \"secrets\"}", 401,
+         "a key is"},
+        {post, NULL, "{\"q\": \"a\", \"source\": \"de\", \"target\": \"en\", \"api_key\": \"\"}", 401, "a key is"},
+        {post, bearer, "{\"source\": \"de\", \"target\": \"en\"}", 400, "q: is needed"},
+        {post, bearer, "{\"q\": \"a\", \"source\": \"fr\", \"target\": \"en\"}", 400,
+         "no model translates from fr to en"},
+        {post, bearer, "{\"q\": \"a\", \"source\": \"auto\", \"target\": \"fr\"}", 400, "there are: de-en"},
+        {post, bearer, "{\"q\": \"a\", \"source\": \"de\", \"target\": \"en\", \"format\": \"html\"}", 400, "format"},
+        {post, bearer, "{\"q\": \"a\", \"source\": \"de\", \"target\": \"en\", \"alternatives\": 17}", 400,
+         "from 0 to 16"},
+        {"GET /v1/models", NULL, NULL, 401, "a key is needed"},
+        {"GET /v1/models", "X-Api-Key: other\r\n", NULL, 401, "a key is needed"},
+        {"GET /metrics", NULL, NULL, 401, "a key is needed"},
+        {"POST /v1/embeddings", NULL, "{\"input\": \"a\"}", 401, "a key is needed"},
+    };
+    need_http();
+    assert_refused_all(&server, list, sizeof list / sizeof *list);
+}
+
+static void each_key_opens(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {bearer, "X-Api-Key: other key\r\n", "authorization: bearer other key\r\n"};
+    need_http();
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        test_answer a = serve_once(&server, "GET /v1/models", headers[i], NULL);
+        assert_int_equal(a.status, 200);
+        answer_free(&a);
+    }
+    test_answer a = serve_once(&server, "GET /readyz", "", NULL);
+    assert_int_equal(a.status, 200);
+    answer_free(&a);
+}
+
+static void pages_of_a_listed_origin_may_ask(void **state)
+{
+    (void)state;
+    need_http();
+    test_answer a = serve_once(&server, "OPTIONS /translate",
+                               "Origin: https://pages.example\r\nAccess-Control-Request-Method: POST\r\n"
+                               "Access-Control-Request-Headers: authorization, content-type, x-stainless-os\r\n",
+                               NULL);
+    assert_int_equal(a.status, 204);
+    assert_has(a.head, "Access-Control-Allow-Origin: https://pages.example\r\n");
+    assert_has(a.head, "Access-Control-Allow-Headers: authorization, content-type, x-stainless-os\r\n");
+    answer_free(&a);
+    a = serve_once(&server, "GET /languages", "Origin: https://pages.example\r\n", NULL);
+    assert_int_equal(a.status, 200);
+    assert_has(a.head, "Access-Control-Allow-Origin: https://pages.example\r\n");
+    answer_free(&a);
+    a = serve_once(&server, "OPTIONS /translate", "Origin: https://other.example\r\n", NULL);
+    assert_int_equal(a.status, 403);
+    answer_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_is_translated),
+        cmocka_unit_test(lines_stay_where_they_are),
+        cmocka_unit_test(alternatives_are_the_next_best),
+        cmocka_unit_test(forms_are_read),
+        cmocka_unit_test(languages_are_those_of_the_model),
+        cmocka_unit_test(wrong_requests_are_refused),
+        cmocka_unit_test(each_key_opens),
+        cmocka_unit_test(pages_of_a_listed_origin_may_ask),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
