@@ -109,7 +109,7 @@ serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subjec
     char names[700];
     const serve_models *all = &c->shared->models;
     serve_model *m = name.text ? serve_models_find(all, name.text, name.bytes) : serve_models_first(all, subject);
-    if (m && m->subject == subject)
+    if (m && (m->subject == subject || subject == ATT_SUBJECT_NONE))
         return m;
     if (m)
         serve_refuse(c, 400, "model", "%s is a %s, but %s needs a %s%s%s", m->id, att_subject_name(m->subject),

@@ -68,7 +68,8 @@ void serve_answer_close(serve_call *c, cli_json *j);
 
 /* ---- models and work ---- */
 
-/* Returns the model of a request, of this subject: the first one if no name is given. NULL: the request was refused. */
+/* Returns the model of a request, of this subject (ATT_SUBJECT_NONE: of any): the first one if no name is given. NULL:
+ * the request was refused. */
 serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subject);
 /* Computes a job. Returns false if it failed, and the request was refused. */
 bool serve_call_run(serve_call *c, serve_job *job);

@@ -1,6 +1,6 @@
 #include "count.h"
 
-bool serve_count_tokens(serve_call *c, const serve_model *m, const serve_place *p, int64_t max_tokens, int64_t *count)
+bool serve_count_tokens(serve_call *c, const serve_model *m, const serve_element *p, int64_t max_tokens, int64_t *count)
 {
     const att_tokenize_options o = {.size = sizeof o, .max_tokens = max_tokens};
     att_tokens tokens = {0};
@@ -16,7 +16,7 @@ bool serve_count_tokens(serve_call *c, const serve_model *m, const serve_place *
     return s == ATT_OK;
 }
 
-void serve_refuse_long(serve_call *c, const serve_model *m, const serve_place *p)
+void serve_refuse_long(serve_call *c, const serve_model *m, const serve_element *p)
 {
     int64_t count;
     if (serve_count_tokens(c, m, p, 0, &count))

@@ -151,10 +151,10 @@ static bool check_ids(serve_call *c, const serve_model *m, const serve_embedding
     return true;
 }
 
-/* Returns text i, with its place. */
-static serve_place place(const serve_embedding *e, int64_t i)
+/* Returns text i, with its field. */
+static serve_element element(const serve_embedding *e, int64_t i)
 {
-    return (serve_place){.field = e->input_name, .index = i, .text = {e->input->text[i], e->input->bytes[i]}};
+    return (serve_element){.field = e->input_name, .index = i, .text = {e->input->text[i], e->input->bytes[i]}};
 }
 
 /* Counts the tokens of each text, by which steps are filled: cost [n]. */
@@ -166,7 +166,7 @@ static bool count_tokens(serve_call *c, const serve_model *m, const serve_embedd
             cost[i] = t->offsets[i + 1] - t->offsets[i];
             continue;
         }
-        const serve_place p = place(e, i);
+        const serve_element p = element(e, i);
         if (!serve_count_tokens(c, m, &p, m->max_tokens, &cost[i]))
             return false;
     }
@@ -178,7 +178,7 @@ static bool refuse_long(serve_call *c, const serve_model *m, const serve_embeddi
 {
     for (int64_t i = 0; e->refuse_long && i < e->input->n; i++)
         if (truncated[i]) {
-            const serve_place p = place(e, i);
+            const serve_element p = element(e, i);
             serve_refuse_long(c, m, &p);
             return true;
         }

@@ -116,7 +116,22 @@ static att_status describe(serve_model *m)
         m->tokenizer = att_translator_tokenizer(opened);
         find_languages(m);
         break;
-    default:
+    case ATT_SUBJECT_LANGUAGE:
+        m->info.language.size = sizeof m->info.language;
+        s = att_language_model_describe(att_text_generator_model(opened), &m->info.language);
+        m->max_tokens = m->info.language.max_positions;
+        m->tokenizer = att_text_generator_tokenizer(opened);
+        break;
+    case ATT_SUBJECT_CAPTION:
+        m->info.captioner.size = sizeof m->info.captioner;
+        s = att_caption_model_describe(opened, &m->info.captioner);
+        break;
+    case ATT_SUBJECT_RECOMMEND:
+        m->info.recommender.size = sizeof m->info.recommender;
+        s = att_recommender_describe(opened, &m->info.recommender);
+        break;
+    case ATT_SUBJECT_VISION:
+    case ATT_SUBJECT_NONE:
         break;
     }
     describe_weights(m);

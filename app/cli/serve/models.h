@@ -4,10 +4,14 @@
 
 #include "settings.h"
 
+#include <attend_caption.h>
+#include <attend_language.h>
 #include <attend_model.h>
+#include <attend_recommend.h>
 #include <attend_sentence.h>
 #include <attend_text_classifier.h>
 #include <attend_translate.h>
+#include <attend_vision.h>
 
 enum { SERVE_MODELS = 64, SERVE_NAME = 256 };
 
@@ -25,6 +29,9 @@ typedef struct serve_model {
         att_sentence_info sentence;
         att_text_classifier_info classifier;
         att_encoder_decoder_info translator;
+        att_language_model_info language;
+        att_caption_model_info captioner;
+        att_recommender_info recommender;
     } info;
     char source[16], target[16]; /* languages of a translator; "" if its folder does not state them */
     double rate;                 /* tokens per second, measured by the compute loop, which alone changes it */

@@ -16,7 +16,7 @@ typedef struct rerank_fields {
 /* clang-format off */
 #define COMMON                                                                                                  \
     SERVE_MODEL_FIELD(rerank_fields, "text classifier with one label, a cross-encoder"),                        \
-    {"query", SERVE_TEXT, offsetof(rerank_fields, query), .required = true, .help = "what to look for"},        \
+    {"query", SERVE_TEXT, offsetof(rerank_fields, query), .required = true, .help = "text that documents are compared with"},        \
     {"truncate", SERVE_BOOL, offsetof(rerank_fields, truncate), .usual = 1,                                     \
      .help = "truncate pairs of query and document that are too long for the model; false: refuse them"},       \
     {"raw_scores", SERVE_BOOL, offsetof(rerank_fields, raw_scores),                                             \

@@ -100,27 +100,27 @@ static const serve_work work = {"score", fits, run};
 
 /* ---- one request ---- */
 
-static serve_place place(const serve_scoring *s, int64_t i)
+static serve_element element(const serve_scoring *s, int64_t i)
 {
-    return (serve_place){.field = s->field,
-                         .index = i,
-                         .text = {s->text[i], s->bytes[i]},
-                         .pair = {s->pair ? s->pair[i] : NULL, s->pair ? s->pair_bytes[i] : 0}};
+    return (serve_element){.field = s->field,
+                           .index = i,
+                           .text = {s->text[i], s->bytes[i]},
+                           .pair = {s->pair ? s->pair[i] : NULL, s->pair ? s->pair_bytes[i] : 0}};
 }
 
 /* Counts tokens, computes, and refuses what is too long if nothing may be truncated. */
 static bool run_job(serve_call *c, serve_model *m, serve_scoring *s, score_job *j, int64_t *cost)
 {
-    serve_place p;
+    serve_element p;
     for (int64_t i = 0; i < s->n; i++) {
-        p = place(s, i);
+        p = element(s, i);
         if (!serve_count_tokens(c, m, &p, m->max_tokens, &cost[i]))
             return false;
     }
     if (!serve_call_run(c, &j->base))
         return false;
     for (int64_t i = 0; i < s->n; i++) {
-        p = place(s, i);
+        p = element(s, i);
         if (s->refuse_long && j->truncated[i]) {
             serve_refuse_long(c, m, &p);
             return false;

@@ -114,7 +114,7 @@ static bool count_all(serve_call *c, const serve_model *m, const translate_job *
 {
     for (int64_t i = 0; i < j->base.n; i++) {
         const line *l = &j->line[i];
-        const serve_place p = {.field = "q", .index = l->text, .text = {l->begin, l->bytes}};
+        const serve_element p = {.field = "q", .index = l->text, .text = {l->begin, l->bytes}};
         if (!serve_count_tokens(c, m, &p, 0, &cost[i]))
             return false;
         *tokens += cost[i];

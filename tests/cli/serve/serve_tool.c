@@ -149,6 +149,31 @@ static void dimensions_truncate_vectors(void **state)
     answer_free(&a);
 }
 
+/* ---- tokens ---- */
+
+static void tokens_have_offsets_and_are_decoded(void **state)
+{
+    (void)state;
+    need_http();
+    test_answer a = serve_post(&server, "/tokenize", "{\"inputs\": [\"ab x\"], \"model\": \"tiny\"}");
+    assert_int_equal(a.status, 200);
+    const json_t *list = json_array_get(a.json, 0), *first = json_array_get(list, 0), *last = json_array_get(list, 3);
+    assert_int_equal(json_array_size(list), 5); /* [CLS] a ##b x [SEP] */
+    assert_int_equal(number(first, "id"), 2);
+    assert_true(json_is_true(json_object_get(first, "special")));
+    assert_int_equal(number(last, "start"), 3);
+    assert_int_equal(number(last, "stop"), 4);
+    assert_string_equal(json_string_value(json_object_get(last, "text")), "x");
+    answer_free(&a);
+    a = serve_post(&server, "/tokenize", "{\"inputs\": \"ab x\", \"add_special_tokens\": false}");
+    assert_int_equal(json_array_size(json_array_get(a.json, 0)), 3);
+    answer_free(&a);
+    a = serve_post(&server, "/decode", "{\"ids\": [[2, 5, 32, 28, 3], [6]], \"skip_special_tokens\": true}");
+    assert_string_equal(json_string_value(json_array_get(a.json, 0)), "ab x");
+    assert_string_equal(json_string_value(json_array_get(a.json, 1)), "b");
+    answer_free(&a);
+}
+
 /* ---- many at once ---- */
 
 enum { CLIENTS = 8, REQUESTS = 12 };
@@ -238,6 +263,11 @@ static void wrong_requests_are_refused(void **state)
          "input[0] has 14 tokens, but"},
         {"POST /embed", NULL, "{\"inputs\": \"a\", \"truncation_direction\": \"Left\"}", 400, "truncation_direction"},
         {"POST /embed", NULL, "{\"inputs\": \"a\", \"normalize\": false}", 400, "itself normalizes"},
+        {"POST /decode", NULL, "{\"ids\": [40]}", 400, "ids: is not a list of ids from 0 to 39"},
+        {"POST /decode", NULL, "{\"ids\": \"a\"}", 400, "ids: is not a list of ids"},
+        {"POST /decode", NULL, "{\"ids\": [5], \"skip_special_tokens\": false}", 400, "skip_special_tokens"},
+        {"POST /tokenize", NULL, "{\"inputs\": \"a\", \"prompt_name\": \"x\"}", 400, "prompt"},
+        {"POST /tokenize", NULL, "{\"inputs\": \"a\", \"model\": \"x\"}", 404, "no model"},
         {"GET /v1/embeddings", NULL, NULL, 405, "another method"},
         {"GET /", NULL, NULL, 404, "no such path"},
         {"GET /v1/models/none", NULL, NULL, 404, "no model \\\"none\\\""},
@@ -301,20 +331,41 @@ static void the_server_describes_itself(void **state)
     assert_true(serve_metric(&server, "attend_waiting_tokens") == 0);
 }
 
-/* The description has all routes, and of each the fields that it reads. */
-static void openapi_has_routes_and_fields(void **state)
+/* Returns the fields that a route of the description reads; NULL: none. */
+static const json_t *fields_of(const json_t *route)
+{
+    static const char *const way[] = {"post", "requestBody", "content", "application/json", "schema", "properties"};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+        route = json_object_get(route, way[i]);
+    return route;
+}
+
+/* Checks that the document has a word in backquotes. */
+static void assert_documented(const char *document, const char *format, const char *word)
+{
+    char text[128];
+    snprintf(text, sizeof text, format, word);
+    text[strcspn(text, "{")] = '\0'; /* NAME in place of {id} */
+    if (!strstr(document, text))
+        fail_msg("docs/SERVE.md does not have %s", text);
+}
+
+static void the_document_has_all_routes_and_fields(void **state)
 {
     (void)state;
+    static char document[1 << 16];
+    const char *path, *name;
+    json_t *route, *field;
     need_http();
+    tool_read("docs/SERVE.md", document, sizeof document);
     test_answer a = serve_once(&server, "GET /openapi.json", "", NULL);
     assert_int_equal(a.status, 200);
-    const json_t *paths = json_object_get(a.json, "paths");
-    assert_true(json_object_size(paths) >= 11);
-    const json_t *post = json_object_get(json_object_get(paths, "/v1/embeddings"), "post"), *schema = post;
-    static const char *const way[] = {"requestBody", "content", "application/json", "schema", "properties"};
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
-        schema = json_object_get(schema, way[i]);
-    assert_non_null(json_object_get(schema, "dimensions"));
+    assert_non_null(json_object_get(fields_of(json_object_get(json_object_get(a.json, "paths"), "/embed")), "inputs"));
+    json_object_foreach(json_object_get(a.json, "paths"), path, route)
+    {
+        assert_documented(document, "%s", path);
+        json_object_foreach((json_t *)fields_of(route), name, field) assert_documented(document, "`%s`", name);
+    }
     answer_free(&a);
 }
 
@@ -326,11 +377,12 @@ int main(void)
         cmocka_unit_test(ids_are_texts),
         cmocka_unit_test(base64_has_the_same_bits),
         cmocka_unit_test(dimensions_truncate_vectors),
+        cmocka_unit_test(tokens_have_offsets_and_are_decoded),
         cmocka_unit_test(bits_do_not_depend_on_who_else_asks),
         cmocka_unit_test(wrong_requests_are_refused),
         cmocka_unit_test(what_is_sent_in_chunks_is_counted),
         cmocka_unit_test(the_server_describes_itself),
-        cmocka_unit_test(openapi_has_routes_and_fields),
+        cmocka_unit_test(the_document_has_all_routes_and_fields),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
