@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { LAST_SECONDS = 2 }; /* for clients to read what ends with the server */
+
 typedef struct server {
     serve_shared shared;
     serve_guard guard;
@@ -212,6 +214,16 @@ static void wait_for_signal(int milliseconds, const sigset_t *mask)
     ppoll(NULL, 0, &t, mask);
 }
 
+/* Waits until all requests are answered, or at most this long. */
+static void wait_for_answers(server *s, int64_t seconds, const sigset_t *mask)
+{
+    const double until = http_now() + (double)seconds;
+    while (http_active(s->shared.http) > 0 && http_now() < until) {
+        wait_for_signal(10, mask);
+        http_watch(s->shared.http);
+    }
+}
+
 /* Serves until a signal comes; then no new connection is accepted, and requests get their answers, for at most --grace
  * seconds. A second signal ends the process. */
 static void serve(server *s, const sigset_t *mask)
@@ -223,14 +235,12 @@ static void serve(server *s, const sigset_t *mask)
         wait_for_signal(1000, mask);
         http_watch(s->shared.http);
     }
-    const double until = http_now() + (double)s->shared.settings->grace;
     atomic_store(&s->draining, true);
     atomic_store(&s->ready, false);
     http_drain(s->shared.http);
-    while (http_active(s->shared.http) > 0 && http_now() < until) {
-        wait_for_signal(20, mask);
-        http_watch(s->shared.http);
-    }
+    wait_for_answers(s, s->shared.settings->grace, mask);
+    serve_queue_stop(s->shared.queue); /* which answers what is left */
+    wait_for_answers(s, LAST_SECONDS, mask);
 }
 
 int serve_run(const serve_settings *settings)
@@ -255,7 +265,6 @@ int serve_run(const serve_settings *settings)
         code = start_queue(&s);
     if (!code)
         serve(&s, &before);
-    serve_queue_stop(s.shared.queue);
     http_stop(s.shared.http);
     serve_queue_free(s.shared.queue);
     serve_models_close(&s.shared.models);

@@ -1,0 +1,267 @@
+/* attend serve: limits, clients that leave or are slow, and how a server ends. */
+// labels: threads
+#include "fixtures/serve.h"
+
+/* One text is a step: thousands of them take a second or more. */
+#define SLOWLY "-m \"$D\" --step-tokens 1 --max-inputs 1000000 "
+enum { FEW = 1000, MANY = 60000 };
+
+static bool missing;
+
+static int set_up(void **state)
+{
+    if (tool_setup(state))
+        return -1;
+    unsetenv("ATTEND_API_KEY");
+    missing = tool("$A serve --port 0 -m nothing-there") == 1 && strstr(tool_err, "libmicrohttpd");
+    return 0;
+}
+
+static test_server start(const char *options)
+{
+    if (missing)
+        skip();
+    return serve_start(options);
+}
+
+/* Sends a request of n texts on a connection of its own. Returns the connection. */
+static int ask_for(const test_server *s, int n)
+{
+    char *body = malloc((size_t)n * 4 + 32), *at = body + sprintf(body, "{\"inputs\": [");
+    const int fd = serve_connect(s);
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "%s\"%c\"", i ? "," : "", 'a' + i % 26);
+    strcpy(at, "]}");
+    serve_ask(fd, "POST /embed", "", body);
+    free(body);
+    return fd;
+}
+
+/* Waits until a metric is at least x, for a minute; returns its value. */
+static double wait_for(const test_server *s, const char *name, double x)
+{
+    for (int i = 0; i < 6000; i++) {
+        const double value = serve_metric(s, name);
+        if (value >= x)
+            return value;
+        usleep(10000);
+    }
+    fail_msg("%s is never %g", name, x);
+    return 0;
+}
+
+static void wait_until_idle(const test_server *s)
+{
+    for (int i = 0; i < 6000 && serve_metric(s, "attend_waiting_tokens") > 0; i++)
+        usleep(10000);
+    assert_true(serve_metric(s, "attend_waiting_tokens") == 0);
+}
+
+static void a_client_that_leaves_is_not_computed_for(void **state)
+{
+    (void)state;
+    const test_server s = start(SLOWLY);
+    const int fd = ask_for(&s, MANY);
+    wait_for(&s, "attend_texts_total", 1);
+    close(fd);
+    wait_for(&s, "attend_rejected_total{why=\"left\"}", 1);
+    wait_until_idle(&s);
+    assert_true(serve_metric(&s, "attend_texts_total") < MANY);
+    serve_stop(&s);
+}
+
+static void a_client_that_still_reads_gets_its_answer(void **state)
+{
+    (void)state;
+    const test_server s = start(SLOWLY);
+    const int fd = ask_for(&s, FEW);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    test_answer a = serve_read(fd);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(json_array_size(a.json), FEW);
+    assert_true(serve_metric(&s, "attend_rejected_total{why=\"left\"}") == 0);
+    answer_free(&a);
+    close(fd);
+    serve_stop(&s);
+}
+
+static void one_text_does_not_wait_for_many(void **state)
+{
+    (void)state;
+    const test_server s = start(SLOWLY);
+    const int fd = ask_for(&s, MANY);
+    wait_for(&s, "attend_texts_total", 1);
+    test_answer a = serve_post(&s, "/embed", "{\"inputs\": \"a\"}");
+    assert_int_equal(a.status, 200);
+    assert_true(serve_metric(&s, "attend_waiting_tokens") > 0); /* of the others */
+    answer_free(&a);
+    close(fd);
+    serve_stop(&s);
+}
+
+static void what_waits_is_limited(void **state)
+{
+    (void)state;
+    const test_server s = start(SLOWLY "--max-waiting 10");
+    const int fd = ask_for(&s, MANY); /* a request is computed if nothing waits */
+    wait_for(&s, "attend_texts_total", 1);
+    test_answer a = serve_post(&s, "/v1/embeddings", "{\"input\": \"a\"}");
+    assert_int_equal(a.status, 429);
+    assert_has(a.head, "\r\nRetry-After: ");
+    assert_has(a.body, "--max-waiting allows 10");
+    answer_free(&a);
+    close(fd);
+    wait_until_idle(&s);
+    a = serve_post(&s, "/v1/embeddings", "{\"input\": \"a\"}");
+    assert_int_equal(a.status, 200);
+    answer_free(&a);
+    serve_stop(&s);
+}
+
+static void slow_requests_end(void **state)
+{
+    (void)state;
+    static const char *const begun[] = {"POST /embed HTTP/1.1\r\nHost: loc",
+                                        "POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{\"in"};
+    const test_server s = start(SLOWLY "--timeout 1");
+    int slow[2];
+    for (int i = 0; i < 2; i++) {
+        slow[i] = serve_connect(&s);
+        serve_send(slow[i], begun[i], strlen(begun[i]));
+    }
+    const int computed = ask_for(&s, 10 * MANY);
+    for (int i = 0; i < 2; i++) {
+        test_answer a = serve_read(slow[i]);
+        assert_int_equal(a.status, 408);
+        answer_free(&a);
+        close(slow[i]);
+    }
+    test_answer a = serve_read(computed);
+    assert_int_equal(a.status, 504);
+    assert_has(a.body, "after the 1 seconds of --timeout");
+    answer_free(&a);
+    close(computed);
+    assert_true(serve_metric(&s, "attend_waiting_tokens") == 0);
+    serve_stop(&s);
+}
+
+static void connections_are_limited(void **state)
+{
+    (void)state;
+    const test_server s = start("-m \"$D\" --max-connections 2");
+    const int one = serve_connect(&s), two = serve_connect(&s);
+    serve_ask(one, "GET /livez", "", NULL);
+    serve_ask(two, "GET /livez", "", NULL);
+    test_answer a = serve_read(one), b = serve_read(two), c = serve_once(&s, "GET /livez", "", NULL);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(b.status, 200);
+    assert_int_equal(c.status, 503);
+    assert_has(c.body, "too many connections");
+    answer_free(&a);
+    answer_free(&b);
+    answer_free(&c);
+    close(one);
+    close(two);
+    serve_stop(&s);
+}
+
+/* Waits until no connection is accepted any more. */
+static void wait_for_refusal(const test_server *s)
+{
+    int fd = 0;
+    for (int i = 0; fd >= 0 && i < 6000; i++) {
+        fd = serve_connect(s);
+        if (fd >= 0)
+            close(fd);
+        usleep(10000);
+    }
+    assert_true(fd < 0);
+}
+
+static void a_signal_lets_requests_end(void **state)
+{
+    (void)state;
+    const test_server s = start(SLOWLY);
+    const int fd = ask_for(&s, MANY / 4), idle = serve_connect(&s);
+    wait_for(&s, "attend_texts_total", 1);
+    kill(s.pid, SIGTERM);
+    wait_for_refusal(&s);
+    test_answer a = serve_read(fd);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(json_array_size(a.json), MANY / 4);
+    assert_has(a.head, "Connection: close\r\n");
+    answer_free(&a);
+    close(fd);
+    int status;
+    assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
+    assert_int_equal(status, 0);
+    close(idle);
+}
+
+static void the_time_of_grace_ends_requests(void **state)
+{
+    (void)state;
+    const test_server s = start(SLOWLY "--grace 0");
+    const int fd = ask_for(&s, 10 * MANY);
+    wait_for(&s, "attend_texts_total", 1);
+    kill(s.pid, SIGINT);
+    test_answer a = serve_read(fd);
+    assert_int_equal(a.status, 503);
+    assert_has(a.body, "the server ends");
+    answer_free(&a);
+    close(fd);
+    int status;
+    assert_int_equal(waitpid(s.pid, &status, 0), s.pid);
+    assert_int_equal(status, 0);
+}
+
+static void logs_have_no_texts(void **state)
+{
+    (void)state;
+    const test_server s = start("-m \"$D\"");
+    test_answer a = serve_post(&s, "/embed", "{\"inputs\": \"secrettext\"}"),
+                b = serve_once(&s, "GET /secretpath?secretquery", "X-Api-Key: secretkey\r\n", NULL);
+    answer_free(&a);
+    answer_free(&b);
+    serve_stop(&s);
+    assert_has(tool_err, "\"method\": \"POST\", \"route\": \"/embed\", \"status\": 200, ");
+    assert_has(tool_err, "\"route\": \"-\", \"status\": 404, ");
+    assert_null(strstr(tool_err, "secret"));
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    if (missing)
+        skip();
+    assert_refused("$A serve -m $D --port 0 --host 0.0.0.0", 2, "--api-key or --api-key-file is needed");
+    assert_refused("$A serve -m $D --port 0 --host 256.0.0.1", 1, "--host 256.0.0.1: ");
+    assert_refused("$A serve -m $D --port 0 --alias x", 2, "\"x\" is not NAME=MODEL");
+    assert_refused("$A serve -m $D --port 0 --alias x=y", 2, "no model that is served is called \"y\"");
+    assert_refused("$A serve -m $D -m $D --port 0", 2, "two models are called ");
+    assert_refused("$A serve -m nothing-there --port 0", 1, "nothing-there");
+    assert_refused(": >empty; $A serve -m $D --port 0 --api-key-file empty", 1, "empty: has no key");
+    assert_refused("$A serve -m $D --port 65536", 2, "--port: \"65536\"");
+    const test_server s = serve_start("-m \"$D\"");
+    char line[128];
+    snprintf(line, sizeof line, "$A serve -m $D --port %d", s.port);
+    assert_refused(line, 1, "give another --port");
+    serve_stop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_client_that_leaves_is_not_computed_for),
+        cmocka_unit_test(a_client_that_still_reads_gets_its_answer),
+        cmocka_unit_test(one_text_does_not_wait_for_many),
+        cmocka_unit_test(what_waits_is_limited),
+        cmocka_unit_test(slow_requests_end),
+        cmocka_unit_test(connections_are_limited),
+        cmocka_unit_test(a_signal_lets_requests_end),
+        cmocka_unit_test(the_time_of_grace_ends_requests),
+        cmocka_unit_test(logs_have_no_texts),
+        cmocka_unit_test(wrong_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+}
