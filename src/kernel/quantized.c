@@ -17,6 +17,7 @@
  * multiplied with the blocks as they are stored. */
 // also: avx512bf16
 #include "kernel/kernel.h"
+#include "kernel/prefetch.h"
 #include "kernel/tile.h"
 #include "simd/simd.h"
 #include "util/util.h"
@@ -140,43 +141,106 @@ ATT_INLINE vf dot_words(const layout t, vf left, vf w, vf x, vf sum)
     return t.halves ? v_dot4_onto(w, x, sum) : v_signed4(left, w, x, sum);
 }
 
-/* Sets at[] to the bytes from the first of `used` columns to each. Columns after them are the last one again. */
-ATT_INLINE void find_columns(const att_quantized_args *g, int64_t used, int64_t at[ATT_LANES])
+/* A block of each of ATT_LANES columns. Column r is base[r / NEAR] + r % NEAR * stride, which one x86 addressing mode
+ * covers (tile.h). */
+enum { BASES = (ATT_LANES + NEAR - 1) / NEAR, MAX_BYTES = 34 };
+typedef struct columns {
+    const uint8_t *base[BASES];
+    int64_t stride;
+} columns;
+typedef uint8_t columns_copy[ATT_LANES * DEPTH * MAX_BYTES];
+
+/* Returns block `from` of columns from j on. If there are fewer than ATT_LANES, they are copied, `blocks` of each, and
+ * the others are zeros. */
+ATT_INLINE columns find_columns(const layout t, const att_quantized_args *g, int64_t j, int64_t from, int64_t blocks,
+                                columns_copy copy)
 {
-    for (int r = 0; r < ATT_LANES; r++)
-        at[r] = att_max(0, att_min(r, used - 1)) * g->row_bytes;
+    const uint8_t *block = (const uint8_t *)g->b + j * g->row_bytes + from * t.bytes;
+    columns c = {.stride = g->row_bytes};
+    if (g->n - j < ATT_LANES) {
+        memset(copy, 0, sizeof(columns_copy));
+        c.stride = blocks * t.bytes;
+        for (int64_t r = 0; r < g->n - j; r++)
+            memcpy(copy + r * c.stride, block + r * g->row_bytes, (size_t)c.stride);
+        block = copy;
+    }
+    ATT_UNROLL (i, BASES) {
+        c.base[i] = block + i * NEAR * c.stride;
+        __asm__("" : "+r"(c.base[i])); /* the compiler would compute the address of each column otherwise */
+    }
+    return c;
 }
 
-/* Loads the scales of a block of ATT_LANES columns, at[] bytes from it. */
-ATT_INLINE void load_scales(const layout t, const uint8_t *block, const int64_t at[ATT_LANES], vf *d, vf *m)
+ATT_INLINE const uint8_t *column(const columns *c, int r) { return c->base[r / NEAR] + r % NEAR * c->stride; }
+
+ATT_INLINE void next_block(columns *c, int bytes)
 {
+    ATT_UNROLL (i, BASES)
+        c->base[i] += bytes;
+}
+
+/* Loads the scales of the block of each column that is `skip` bytes from c. */
+ATT_INLINE void load_scales(const layout t, const columns *c, int skip, vf *d, vf *m)
+{
+    const uint8_t *p[ATT_LANES];
+    ATT_UNROLL (r, ATT_LANES)
+        p[r] = column(c, r) + skip;
     if (t.header > 2)
-        v_from_f16_pairs_at(block, at, d, m);
+        v_from_f16_pairs_at(p, d, m);
     else
-        *d = v_from_f16_at(block, at);
+        *d = v_from_f16_at(p);
+}
+
+/* Returns the columns `distance` after j, to be prefetched, or NULL if there are fewer than ATT_LANES. */
+ATT_INLINE const uint8_t *columns_after(const att_quantized_args *g, int64_t j, int64_t distance)
+{
+    j += distance;
+    return j + ATT_LANES <= g->n ? (const uint8_t *)g->b + j * g->row_bytes : NULL;
+}
+
+/* Prefetches part b, as large as n blocks of ATT_LANES columns, of these columns: a processor does not recognize that
+ * many short runs are one long run. */
+ATT_INLINE void prefetch_part(const layout t, const uint8_t *soon, int64_t b, int n)
+{
+    for (int line = 0; soon && line < n * ATT_LANES * t.bytes; line += ATT_CACHE_LINE)
+        __builtin_prefetch(soon + b * ATT_LANES * t.bytes + line);
+}
+
+/* Unpacks n <= GROUP blocks of c, b of panel p, to its columns from i on. */
+ATT_INLINE void unpack_blocks(const int n, const layout t, const columns *c, int64_t b, int64_t i, panel *p)
+{
+    ATT_UNROLL (k, n) {
+        vf d, m;
+        load_scales(t, c, k * t.bytes, &d, &m);
+        v_store(p->d + (b + k) * PANEL + i, d);
+        if (t.header > 2)
+            v_store(p->m + (b + k) * PANEL + i, m);
+    }
+    ATT_UNROLL (h, HALVES) {
+        vf w[ATT_LANES];
+        ATT_UNROLL (r, ATT_LANES)
+            w[r] = words_at(t, column(c, r) + t.header, h, (n - 1) * t.bytes);
+        v_transpose(w);
+        ATT_UNROLL (r, ATT_LANES)
+            v_store(p->words + (b * WORDS + h * ATT_LANES + r) * PANEL + i, w[r]);
+    }
 }
 
 /* Unpacks blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p */
 ATT_INLINE void unpack(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
 {
     for (int64_t i = 0; i < PANEL && j + i < g->n; i += ATT_LANES) {
-        const uint8_t *block = (const uint8_t *)g->b + (j + i) * g->row_bytes + from * t.bytes;
-        int64_t at[ATT_LANES];
-        find_columns(g, g->n - j - i, at);
-        for (int64_t b = 0; b < p->blocks; b++, block += t.bytes) {
-            vf d, m;
-            load_scales(t, block, at, &d, &m);
-            v_store(p->d + b * PANEL + i, d);
-            if (t.header > 2)
-                v_store(p->m + b * PANEL + i, m);
-            for (int h = 0; b % GROUP == 0 && h < HALVES; h++) {
-                vf w[ATT_LANES];
-                ATT_UNROLL (r, ATT_LANES)
-                    w[r] = words_at(t, block + at[r] + t.header, h, b + GROUP <= p->blocks ? t.bytes : 0);
-                v_transpose(w);
-                ATT_UNROLL (r, ATT_LANES)
-                    v_store(p->words + (b * WORDS + h * ATT_LANES + r) * PANEL + i, w[r]);
-            }
+        const uint8_t *soon = columns_after(g, j + i, PANEL);
+        columns_copy copy;
+        columns c = find_columns(t, g, j + i, from, p->blocks, copy);
+        int64_t b = 0;
+        for (; b + GROUP <= p->blocks; b += GROUP, next_block(&c, GROUP * t.bytes)) {
+            prefetch_part(t, soon, from + b, GROUP);
+            unpack_blocks(GROUP, t, &c, b, i, p);
+        }
+        if (b < p->blocks) {
+            prefetch_part(t, soon, from + b, 1);
+            unpack_blocks(1, t, &c, b, i, p);
         }
     }
 }
@@ -271,54 +335,62 @@ ATT_INLINE void product_rows(const layout t, const att_quantized_args *g, int64_
 
 /* ---- products with blocks as they are stored */
 
-/* Computes p . q of GROUP blocks from `block` on, for ATT_LANES columns at[] bytes from it, with a row's words x -> y:
- * exact, except for the initial values of sums. next: bytes from a block to the next, 0 if there is none. */
-ATT_INLINE void dots(const layout t, const uint8_t *block, const int64_t at[ATT_LANES], int64_t next,
-                     const vf x[HALVES], vf y[GROUP])
+/* A row of A and its sums with ATT_LANES columns. */
+typedef struct row {
+    const float *words, *step, *sum;
+    vf acc;
+} row;
+
+/* Adds the products of the row's next n <= GROUP blocks with those of c. */
+ATT_INLINE void add_blocks(const int n, const layout t, const columns *c, row *a)
 {
-    vf sum[ATT_LANES];
+    vf x[HALVES], sum[ATT_LANES], y[GROUP];
+    ATT_UNROLL (h, HALVES)
+        x[h] = n == GROUP ? v_load(a->words + h * ATT_LANES) : v_load_n(a->words, WORDS);
     ATT_UNROLL (r, ATT_LANES) {
         sum[r] = v_set(0);
         ATT_UNROLL (h, HALVES) {
-            const vf w = words_at(t, block + at[r] + t.header, h, next);
+            const vf w = words_at(t, column(c, r) + t.header, h, (n - 1) * t.bytes);
             sum[r] = dot_words(t, v_signed4_left(w), w, x[h], sum[r]);
         }
     }
     v_sum_words(sum, y);
+    ATT_UNROLL (k, n) {
+        const vf s = v_set(a->step[k]), whole = v_from_whole(y[k]);
+        vf d, m;
+        load_scales(t, c, k * t.bytes, &d, &m);
+        a->acc = v_fma(t.start ? v_add(whole, v_set((float)t.start * a->sum[k])) : whole, v_mul(s, d), a->acc);
+        if (t.header > 2)
+            a->acc = v_fma(m, v_mul(s, v_set(a->sum[k])), a->acc);
+    }
+    a->words += n * WORDS;
+    a->step += n;
+    a->sum += n;
 }
 
 /* Computes row i of C for `used` columns from j on. */
 ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, int64_t j, int used)
 {
-    const int64_t blocks = g->k / BLOCK;
-    const float *words = g->words + i * blocks * WORDS, *step = g->step + i * blocks, *total = g->sum + i * blocks;
-    const uint8_t *block = (const uint8_t *)g->b + j * g->row_bytes;
-    /* Prefetch the columns after these, part by part: a processor does not recognize that many short runs are one long
-     * run. */
-    const uint8_t *soon = j + 2 * ATT_LANES <= g->n ? block + ATT_LANES * g->row_bytes : NULL;
-    int64_t at[ATT_LANES];
-    find_columns(g, used, at);
-    vf acc = v_set(0);
-    for (int64_t b = 0; b < blocks; b += GROUP, block += GROUP * t.bytes) {
-        const bool pair = b + GROUP <= blocks;
-        vf x[HALVES], y[GROUP];
-        ATT_UNROLL (h, HALVES)
-            x[h] = pair ? v_load(words + b * WORDS + h * ATT_LANES) : v_load_n(words + b * WORDS, WORDS);
-        dots(t, block, at, pair ? t.bytes : 0, x, y);
-        for (int64_t line = 0; soon && line < (pair ? GROUP : 1) * ATT_LANES * t.bytes; line += 64)
-            __builtin_prefetch(soon + b * ATT_LANES * t.bytes + line);
-        for (int64_t k = b; k < b + GROUP && k < blocks; k++) {
-            const uint8_t *scales = block + (k - b) * t.bytes;
-            const vf s = v_set(step[k]);
-            vf d, m;
-            load_scales(t, scales, at, &d, &m);
-            const vf sum = v_from_whole(y[k - b]);
-            acc = v_fma(t.start ? v_add(sum, v_set((float)t.start * total[k])) : sum, v_mul(s, d), acc);
-            if (t.header > 2)
-                acc = v_fma(m, v_mul(s, v_set(total[k])), acc);
+    const int64_t blocks = g->k / BLOCK, depth = g->n - j < ATT_LANES ? DEPTH : blocks;
+    const uint8_t *soon = columns_after(g, j, ATT_LANES);
+    row a = {.words = g->words + i * blocks * WORDS,
+             .step = g->step + i * blocks,
+             .sum = g->sum + i * blocks,
+             .acc = v_set(0)};
+    for (int64_t b = 0, end; b < blocks; b = end) {
+        columns_copy copy;
+        end = att_min(b + depth, blocks);
+        columns c = find_columns(t, g, j, b, end - b, copy);
+        for (; b + GROUP <= end; b += GROUP, next_block(&c, GROUP * t.bytes)) {
+            prefetch_part(t, soon, b, GROUP);
+            add_blocks(GROUP, t, &c, &a);
+        }
+        if (b < end) {
+            prefetch_part(t, soon, b, 1);
+            add_blocks(1, t, &c, &a);
         }
     }
-    v_store_n(g->c + i * g->ldc + j, acc, used);
+    v_store_n(g->c + i * g->ldc + j, a.acc, used);
 }
 
 ATT_INLINE void direct_rows(const layout t, const att_quantized_args *g)

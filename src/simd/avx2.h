@@ -102,13 +102,10 @@ ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
                               v_pair_sums(t[4 * i + 2], t[4 * i + 3], false), true);
     y[0] = v_add_whole(_mm256_permute2f128_ps(four[0], four[1], 0x20), _mm256_permute2f128_ps(four[0], four[1], 0x31));
 }
-static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
+ATT_INLINE vf v_from_f16_at(const uint8_t *const p[ATT_LANES]) { return _mm256_cvtph_ps(v_codes_at(p)); }
+ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first, vf *second)
 {
-    return _mm256_cvtph_ps(v_codes_at(p, at));
-}
-static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
-{
-    const __m256i codes = v_code_pairs_at(p, at);
+    const __m256i codes = v_code_pairs_at(p);
     *first = _mm256_cvtph_ps(_mm256_castsi256_si128(codes));
     *second = _mm256_cvtph_ps(_mm256_extracti128_si256(codes, 1));
 }

@@ -101,13 +101,13 @@ static inline vf v_add_whole(vf a, vf b)
 {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
 }
-static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
+ATT_INLINE vf v_from_f16_at(const uint8_t *const p[ATT_LANES])
 {
-    return _mm512_cvtph_ps(_mm256_set_m128i(v_codes_at(p, at + 8), v_codes_at(p, at)));
+    return _mm512_cvtph_ps(_mm256_set_m128i(v_codes_at(p + 8), v_codes_at(p)));
 }
-static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
+ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first, vf *second)
 {
-    const __m256i a = v_code_pairs_at(p, at), b = v_code_pairs_at(p, at + 8);
+    const __m256i a = v_code_pairs_at(p), b = v_code_pairs_at(p + 8);
     *first = _mm512_cvtph_ps(_mm256_permute2x128_si256(a, b, 0x20));
     *second = _mm512_cvtph_ps(_mm256_permute2x128_si256(a, b, 0x31));
 }

@@ -99,17 +99,20 @@ ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
     const int32x4_t high = vpaddq_s32(vreinterpretq_s32_f32(t[2]), vreinterpretq_s32_f32(t[3]));
     y[0] = vreinterpretq_f32_s32(vpaddq_s32(low, high));
 }
-static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
+ATT_INLINE vf v_from_f16_at(const uint8_t *const p[ATT_LANES])
 {
     uint16_t c[ATT_LANES];
-    for (int i = 0; i < ATT_LANES; i++)
-        memcpy(&c[i], p + at[i], sizeof c[i]);
+    ATT_UNROLL (i, ATT_LANES)
+        memcpy(&c[i], p[i], sizeof c[i]);
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(c)));
 }
-static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
+ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first, vf *second)
 {
-    *first = v_from_f16_at(p, at);
-    *second = v_from_f16_at(p + sizeof(uint16_t), at);
+    const uint8_t *after[ATT_LANES];
+    ATT_UNROLL (i, ATT_LANES)
+        after[i] = p[i] + sizeof(uint16_t);
+    *first = v_from_f16_at(p);
+    *second = v_from_f16_at(after);
 }
 static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
 static inline vf v_to_whole(vf a) { return vreinterpretq_f32_s32(vcvtq_s32_f32(a)); }

@@ -153,18 +153,21 @@ static inline vf v_from_f16(const uint16_t *p)
     const vm bits = (small & denormal) | (~small & finite & normal) | (~finite & endless);
     return (vf)(bits | (h & 0x8000) << 16);
 }
-static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES]) /* code i is at[i] bytes from p */
+ATT_INLINE vf v_from_f16_at(const uint8_t *const p[ATT_LANES]) /* code i is at p[i] */
 {
     uint16_t c[ATT_LANES];
-    for (int i = 0; i < ATT_LANES; i++)
-        memcpy(&c[i], p + at[i], sizeof c[i]);
+    ATT_UNROLL (i, ATT_LANES)
+        memcpy(&c[i], p[i], sizeof c[i]);
     return v_from_f16(c);
 }
 /* Loads pairs of codes -> the first ones, and the second ones. */
-static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
+ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first, vf *second)
 {
-    *first = v_from_f16_at(p, at);
-    *second = v_from_f16_at(p + sizeof(uint16_t), at);
+    const uint8_t *after[ATT_LANES];
+    ATT_UNROLL (i, ATT_LANES)
+        after[i] = p[i] + sizeof(uint16_t);
+    *first = v_from_f16_at(p);
+    *second = v_from_f16_at(after);
 }
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
 /* Rounded to the nearest, to even between two; NaN stays NaN. */

@@ -12,22 +12,22 @@ static inline __m256i v_halves_at(const uint8_t *q)
     const __m128i x = _mm_loadu_si128((const __m128i *)q);
     return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(x, 4), x), _mm256_set1_epi8(15));
 }
-/* Eight codes of f16, at[i] bytes from p */
-static inline __m128i v_codes_at(const uint8_t *p, const int64_t *at)
+/* Loads eight codes of f16 from p[]. */
+ATT_INLINE __m128i v_codes_at(const uint8_t *const *p)
 {
     uint16_t c[8];
     ATT_UNROLL (i, 8)
-        memcpy(&c[i], p + at[i], sizeof c[i]);
+        memcpy(&c[i], p[i], sizeof c[i]);
     return _mm_set_epi16((int16_t)c[7], (int16_t)c[6], (int16_t)c[5], (int16_t)c[4], (int16_t)c[3], (int16_t)c[2],
                          (int16_t)c[1], (int16_t)c[0]);
 }
-/* Loads eight pairs of codes, at[i] bytes from p -> all first codes, then all second ones. */
-static inline __m256i v_code_pairs_at(const uint8_t *p, const int64_t *at)
+/* Loads eight pairs of codes from p[] -> all first codes, then all second ones. */
+ATT_INLINE __m256i v_code_pairs_at(const uint8_t *const *p)
 {
     const __m128i apart = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     int c[8];
     ATT_UNROLL (i, 8)
-        memcpy(&c[i], p + at[i], sizeof c[i]);
+        memcpy(&c[i], p[i], sizeof c[i]);
     const __m128i a = _mm_shuffle_epi8(_mm_set_epi32(c[3], c[2], c[1], c[0]), apart);
     const __m128i b = _mm_shuffle_epi8(_mm_set_epi32(c[7], c[6], c[5], c[4]), apart);
     return _mm256_set_m128i(_mm_unpackhi_epi64(a, b), _mm_unpacklo_epi64(a, b));
