@@ -47,7 +47,7 @@ def _find_bare(name, at, cache, weights):
             except FileNotFound:
                 pass
         raise FileNotFound(f"{error}; attend fetch {name} downloads it if it is among the models that attend fetch lists, "
-                           f"of the Hugging Face Hub the owner is needed, too: hf download OWNER/{name}") from None
+                           f"of the Hugging Face Hub the owner is needed, too: attend fetch OWNER/{name} (or hf download OWNER/{name})") from None
 
 
 def find(name, *, revision=None, local_files_only=False, cache_folder=None, token=None, weights=True):

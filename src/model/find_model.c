@@ -3,7 +3,6 @@
 
 #include "attend_util.h"
 #include "io/gguf.h"
-#include "model/hub.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,7 +1,5 @@
 /* Models in the cache of the Hugging Face Hub, as huggingface_hub lays it out: CACHE/models--OWNER--NAME has the commit
  * of a branch or tag in refs/REVISION, and the files of a commit, which may be links, in snapshots/COMMIT. */
-#include "model/hub.h"
-
 #include "attend_model.h"
 
 #include "io/gguf.h"
@@ -53,7 +51,7 @@ static bool read_name(const char *text, hub_name *out)
 bool att_hub_is_name(const char *text)
 {
     hub_name name;
-    return read_name(text, &name) && name.owner > 0;
+    return text && read_name(text, &name) && name.owner > 0;
 }
 
 /* ---- the cache */
@@ -196,10 +194,12 @@ static att_status fail(const hub_name *name, const char *cache, bool has_snapsho
 {
     const int n = (int)strcspn(name->text, "@");
     const char *revision = name->text[n] ? name->revision : "";
-    return att_fail(NULL, ATT_ERR_IO, "\"%s\" is %s the cache of the Hugging Face Hub, %s%s: hf download %.*s%s%s %s",
-                    name->text, has_snapshot ? "in" : "not in", cache,
-                    has_snapshot ? ", but without all of its weights (.safetensors or .gguf)" : "", n, name->text,
-                    *revision ? " --revision " : "", revision, has_snapshot ? "gets them" : "puts it there");
+    return att_fail(
+        NULL, ATT_ERR_IO,
+        "\"%s\" is %s the cache of the Hugging Face Hub, %s%s: attend fetch %s (or hf download %.*s%s%s) %s",
+        name->text, has_snapshot ? "in" : "not in", cache,
+        has_snapshot ? ", but without all of its weights (.safetensors or .gguf)" : "", name->text, n, name->text,
+        *revision ? " --revision " : "", revision, has_snapshot ? "gets them" : "puts it there");
 }
 
 att_status att_hub_find(const char *name, const att_hub_options *options, att_model_path *out)

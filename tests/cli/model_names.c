@@ -121,12 +121,12 @@ static void a_name_of_the_hub_is_a_model_of_every_command(void **state)
     assert_int_equal(tool("$A translate -m $T in >1 && $A translate -m bob/de-en in >2 && cmp 1 2"), 0);
     assert_refused("$A embed -m bob/de-en in", 1, "attend: bob/de-en is a translator: attend translate\n");
     assert_refused("ATTEND_MODELS=none $A embed -m ann/other in", 1,
-                   "attend: \"ann/other\" is not in the cache of the Hugging Face Hub, hub: hf download ann/other puts "
-                   "it there; nor is it a folder, or a model in none\n");
+                   "attend: \"ann/other\" is not in the cache of the Hugging Face Hub, hub: attend fetch ann/other "
+                   "(or hf download ann/other) puts it there; nor is it a folder, or a model in none\n");
     assert_int_equal(tool("rm hub/models--ann--first/blobs/model.safetensors"), 0);
     assert_refused("$A embed -m ann/first in", 1,
                    "is in the cache of the Hugging Face Hub, hub, but without all of its weights (.safetensors or "
-                   ".gguf): hf download ann/first gets them");
+                   ".gguf): attend fetch ann/first (or hf download ann/first) gets them");
     unsetenv("HF_HUB_CACHE");
 }
 

@@ -264,12 +264,13 @@ static void the_error_names_the_places_and_the_command(void **state)
     (void)state;
     const test_folder f = hub_folder();
     static const char incomplete[] =
-        ", but without all of its weights (.safetensors or .gguf): hf download a/b gets them";
-    assert_not_found("ann/other", f.path, ": hf download ann/other puts it there");
-    assert_not_found("ann/some-model@v3", f.path, ": hf download ann/some-model --revision v3 puts it there");
+        ", but without all of its weights (.safetensors or .gguf): attend fetch a/b (or hf download a/b) gets them";
+    assert_not_found("ann/other", f.path, ": attend fetch ann/other (or hf download ann/other) puts it there");
+    assert_not_found("ann/some-model@v3", f.path,
+                     ": attend fetch ann/some-model@v3 (or hf download ann/some-model --revision v3) puts it there");
     folder_write(&f, "models--a--b/refs/main", "../../..\n"); /* not a commit */
     folder_write(&f, "models--a--b/snapshots/0a/config.json", "{}");
-    assert_not_found("a/b", f.path, ": hf download a/b puts it there");
+    assert_not_found("a/b", f.path, ": attend fetch a/b (or hf download a/b) puts it there");
     folder_write(&f, "models--a--b/refs/main", "0a");
     folder_write(&f, "models--a--b/snapshots/0a/pytorch_model.bin", "");
     assert_not_found("a/b", f.path, incomplete);
@@ -308,7 +309,8 @@ static void what_the_hub_does_not_allow_is_not_looked_for(void **state)
         assert_int_equal(att_model_find(names[i], &path), ATT_ERR_IO);
         assert_non_null(strstr(att_error(NULL), "\" is neither a folder nor a model in /m"));
     }
-    assert_not_found(longest, f.path, strcat(strcat(strcpy(path.text, ": hf download "), longest), " puts it there"));
+    snprintf(path.text, sizeof path.text, ": attend fetch %s (or hf download %s) puts it there", longest, longest);
+    assert_not_found(longest, f.path, path.text);
     folder_remove(&f);
 }
 
