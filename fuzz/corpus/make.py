@@ -337,3 +337,23 @@ for i in range(0, len(cases), 10):
 for path in sorted((HERE / "../../tests/golden/chat").glob("*.jinja")):
     if path.stem in ("qwen3", "llama3.2", "gemma3", "zephyr"):
         write("jinja", path.stem, path.read_bytes())
+
+
+# ---- hub: the list of a model's files, then what its JSON files have
+
+
+def hub_file(name, large=False):
+    file = {"rfilename": name, "size": 7, "blobId": "01234567" * 5}
+    return file | ({"lfs": {"sha256": "01234567" * 8, "size": 7}} if large else {})
+
+
+def hub(name, files, rest=None):
+    listing = {"sha": "01234567" * 5, "siblings": [hub_file(f, f.endswith((".safetensors", ".gguf"))) for f in files]}
+    write("hub", name, json.dumps(listing).encode() + (b"\0" + json.dumps(rest).encode() if rest else b""))
+
+
+INDEX = "model.safetensors.index.json"
+hub("index", ["config.json", "modules.json", "1_P/config.json", INDEX, "a.safetensors"], {"weight_map": {"x": "a.safetensors"}})
+hub("modules", ["config.json", "modules.json", "1_P/config.json", "a.safetensors"], [{"path": "1_P"}, {"path": ""}])
+hub("parts", ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"])
+hub("several", ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf", "b.gguf"])

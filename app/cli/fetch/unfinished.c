@@ -1,10 +1,10 @@
 #include "unfinished.h"
+#include "lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,41 +25,10 @@ static int remove_tree(const char *path, bool itself)
     return nftw(path, itself ? remove_one : remove_inner, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Creates the folder and its parents. */
-static int make_folders(const char *path)
-{
-    att_model_path part;
-    snprintf(part.text, sizeof part.text, "%s", path);
-    for (char *slash = part.text; (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        if (mkdir(part.text, 0777) && errno != EEXIST)
-            return cli_fail_errno(part.text);
-        *slash = '/';
-    }
-    return mkdir(path, 0777) && errno != EEXIST ? cli_fail_errno(path) : CLI_DONE;
-}
-
-/* Returns whether the locked descriptor still leads to the path: no other process has removed it. */
-static bool is_at_path(const cli_unfinished *u)
-{
-    struct stat a, b;
-    return fstat(u->fd, &a) == 0 && stat(u->path.text, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-static int lock(const cli_unfinished *u, const char *name)
-{
-    if (flock(u->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return CLI_DONE; /* or a file system without locks */
-    cli_note("another process downloads %s: waiting for it", name);
-    if (flock(u->fd, LOCK_EX))
-        return cli_signal ? CLI_INTERRUPTED : cli_fail_errno(u->path.text);
-    return CLI_DONE;
-}
-
 int cli_unfinished_open(cli_unfinished *u, const char *parent, const char *name)
 {
     u->fd = -1;
-    int code = make_folders(parent);
+    int code = cli_make_folders(parent);
     const int n = snprintf(u->path.text, sizeof u->path.text, "%s/.%s.unfinished", parent, name);
     if (!code && (size_t)n >= sizeof u->path.text)
         code = cli_fail("%s: the path is too long", parent);
@@ -70,8 +39,8 @@ int cli_unfinished_open(cli_unfinished *u, const char *parent, const char *name)
         if (u->fd < 0 && errno != ENOENT)
             return cli_fail_errno(u->path.text);
         if (u->fd >= 0)
-            code = lock(u, name);
-        if (!code && u->fd >= 0 && is_at_path(u))
+            code = cli_lock(u->fd, u->path.text, name);
+        if (!code && u->fd >= 0 && cli_lock_is_at(u->fd, u->path.text))
             return remove_tree(u->path.text, false) ? cli_fail_errno(u->path.text) : CLI_DONE;
         if (u->fd >= 0)
             close(u->fd);

@@ -1,12 +1,13 @@
-/* SHA-256 of known texts, whole and in parts of any length. */
+/* SHA-256 and SHA-1 of known texts, whole and in parts of any length. */
 #include "fixtures/check.h"
 
+#include "cli/fetch/sha1.h"
 #include "cli/fetch/sha256.h"
 
 #include <string.h>
 
 /* NIST's examples, the empty text, and a million letters a (FIPS 180-4, appendix of FIPS 180-2) */
-static void known_answers(void **state)
+static void known_answers_of_sha256(void **state)
 {
     (void)state;
     static const struct {
@@ -37,6 +38,31 @@ static void known_answers(void **state)
     assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+static void known_answers_of_sha1(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hash;
+    } known[] = {
+        {"", "da39a3ee5e6b4b0d3255bfef95601890afd80709"},
+        {"abc", "a9993e364706816aba3e25717850c26c9cd0d89d"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"},
+    };
+    sha1 h;
+    char text[SHA1_TEXT];
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        sha1_begin(&h);
+        sha1_add(&h, known[i].text, strlen(known[i].text));
+        sha1_end(&h, text);
+        assert_string_equal(text, known[i].hash);
+    }
+    sha1_begin(&h);
+    for (int i = 0; i < 1000000; i++)
+        sha1_add(&h, "a", 1);
+    sha1_end(&h, text);
+    assert_string_equal(text, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+}
+
 /* Each length around one and two blocks, in two parts at any position, has the hash of the whole. */
 static void parts_do_not_matter(void **state)
 {
@@ -46,6 +72,7 @@ static void parts_do_not_matter(void **state)
         data[i] = (char)(7 * i);
     for (size_t n = 0; n <= sizeof data; n++) {
         sha256 h;
+        sha1 g;
         sha256_begin(&h);
         sha256_add(&h, data, n);
         sha256_end(&h, whole);
@@ -56,13 +83,24 @@ static void parts_do_not_matter(void **state)
             sha256_end(&h, parts);
             assert_string_equal(parts, whole);
         }
+        sha1_begin(&g);
+        sha1_add(&g, data, n);
+        sha1_end(&g, whole);
+        for (size_t k = 0; k <= n; k++) {
+            sha1_begin(&g);
+            sha1_add(&g, data, k);
+            sha1_add(&g, data + k, n - k);
+            sha1_end(&g, parts);
+            assert_string_equal(parts, whole);
+        }
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
+        cmocka_unit_test(known_answers_of_sha256),
+        cmocka_unit_test(known_answers_of_sha1),
         cmocka_unit_test(parts_do_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
