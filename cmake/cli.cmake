@@ -44,10 +44,11 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
 
 include(cmake/chapters.cmake)
 
-# attend_cli has what the commands, attend-explain and the tests share. attend_commands are the commands but `explain`: that
-# is compiled where it is used, as it starts attend-explain or, with ATT_CHAPTERS_INSIDE, has the chapters beside it.
+# attend_cli has what the commands, attend-explain, attend-fetch and the tests share. attend_commands are the commands but
+# `explain` and `fetch`: these are compiled where they are used, as they start programs or, as in the Python package, do
+# not: with ATT_CHAPTERS_INSIDE, `explain` has the chapters beside it, and without ATT_CURL, `fetch` has pip alone.
 list(FILTER cli_room_files EXCLUDE REGEX "/base/(main|tool)\\.c$")
-list(FILTER cli_files EXCLUDE REGEX "/explain\\.c$")
+list(FILTER cli_files EXCLUDE REGEX "/(explain|fetch)\\.c$")
 list(FILTER chapter_files EXCLUDE REGEX "/main\\.c$")
 set(with_http OFF)
 if(ATT_HTTP AND ATT_TOOL)

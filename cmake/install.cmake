@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, with ATT_INSTALL: headers, libraries, pkg-config files, the CMake package "attend",
-# the tool with its manual pages, completions and models of free terms, and the program that it starts.
+# the tool with its manual pages, completions and models of free terms, and the programs that it starts.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -122,6 +122,9 @@ function(att_install_tool)
   endif()
   install(TARGETS attend)
   install(TARGETS attend-explain RUNTIME DESTINATION ${libexec})
+  if(TARGET attend-fetch)
+    install(TARGETS attend-fetch RUNTIME DESTINATION ${libexec})
+  endif()
   set(models ${CMAKE_INSTALL_DATADIR}/attend/models)
   install(FILES models/README.md models/TERMS DESTINATION ${models})
   foreach(model IN LISTS free_models)

