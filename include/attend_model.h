@@ -207,10 +207,10 @@ typedef struct att_hub_options {
     bool incomplete;   /* whether a snapshot without weights counts, too; it may have a tokenizer */
 } att_hub_options;
 /* Finds OWNER/NAME, OWNER/NAME@REVISION or NAME in the cache of the Hugging Face Hub, where huggingface_hub,
- * transformers, `attend fetch` and `hf download` put models: CACHE/models--OWNER--NAME/snapshots/COMMIT. REVISION is a branch, a tag or
- * a commit, default "main". A snapshot counts if it has a .safetensors or .gguf file, and all files of its index.
- * options or NULL: defaults. Errors: no such snapshot (the message has the command that downloads it); not a name that
- * the Hub allows; out of memory. */
+ * transformers, `attend fetch` and `hf download` put models: CACHE/models--OWNER--NAME/snapshots/COMMIT. REVISION is a
+ * branch, a tag or a commit, default "main". A snapshot counts if it has a .safetensors or .gguf file, and all files of
+ * its index. options or NULL: defaults. Errors: no such snapshot (the message has the command that downloads it); not a
+ * name that the Hub allows; out of memory. */
 ATT_API att_status att_hub_find(const char *name, const att_hub_options *options, att_model_path *out);
 /* Returns whether a text is OWNER/NAME or OWNER/NAME@REVISION, in the characters that the Hub allows; NULL: false. */
 ATT_API bool att_hub_is_name(const char *text);
