@@ -193,8 +193,7 @@ typedef struct att_config {
 ATT_API att_status att_open(att_ctx **out, const att_config *cfg);
 /* Closes a context and joins its threads. Everything that was made with it must be freed before. */
 ATT_API void att_close(att_ctx *ctx);
-/* Returns the calling thread's last error sentence, "" before the first error. ctx or NULL (after a failed
- * att_open). */
+/* Returns the calling thread's last error sentence, "" before the first. ctx or NULL (after a failed att_open). */
 ATT_API const char *att_error(const att_ctx *ctx);
 /* Returns the system's error number (errno) of the calling thread's last error, such as ENOENT if its sentence ends
  * with "No such file or directory"; 0 if the error is not ATT_ERR_IO or ATT_ERR_SYSTEM, or has another reason. */
@@ -227,14 +226,15 @@ typedef enum att_dtype {
     ATT_I32 = 3,
     ATT_I64 = 4,
     ATT_BOOL = 5, /* one byte, 0 or not 0 */
-    /* Quantized types: blocks of 32 numbers along the last dimension, as in .gguf files (ggml). A block has a scale d
-     * (f16), for Q4_1 also a minimum m (f16), and integers q: 32 of 8 bits, or 16 bytes with the first 16 numbers in
-     * the low halves and the other 16 in the high halves. Weights of att_linear and of the operations on its logits
-     * (argmax, topk, cross entropy) and tables of att_embedding may have these types. att_tensor_convert has them. */
-    ATT_Q8_0 = 6, /* 34 bytes: d q */
-    ATT_Q4_0 = 7, /* 18 bytes: d (q - 8) */
-    ATT_Q4_1 = 8, /* 20 bytes: d q + m */
-    ATT_I8 = 9    /* an integer from -128 to 127, without a scale; of weights and tables, which may have this type */
+    ATT_I8 = 9,   /* an integer from -128 to 127, without a scale; of weights and tables, which may have this type */
+    /* Quantized types, as in .gguf files (ggml): blocks of 32 numbers along the last dimension, or of 256 if the name
+     * ends in K or XS. A number is d q + m: d, and m in types named _1, Q2_K, Q4_K and Q5_K, of 16 or 32 numbers, q an
+     * integer with the bits of the name, in IQ4 one of 16 steps. Weights of att_linear and of the operations on its
+     * logits (argmax, topk, cross entropy) and tables of att_embedding may have these types. */
+    /* clang-format off */
+    ATT_Q8_0 = 6, ATT_Q5_0 = 10, ATT_Q5_1 = 11, ATT_Q4_0 = 7, ATT_Q4_1 = 8, ATT_IQ4_NL = 17, /* blocks of 32 */
+    ATT_Q6_K = 16, ATT_Q5_K = 15, ATT_Q4_K = 14, ATT_Q3_K = 13, ATT_Q2_K = 12, ATT_IQ4_XS = 18 /* of 256 */
+    /* clang-format on */
 } att_dtype;
 
 /* A view of the caller's memory. A tensor of zeros (data NULL) stands for one that is not given. */
@@ -248,8 +248,9 @@ typedef struct att_tensor {
 
 ATT_API const char *att_dtype_name(att_dtype t); /* "f32" */
 ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element; 0 if t is quantized or is not a dtype */
-/* Returns the bytes of n elements of the last dimension; n must be a multiple of 32 if t is quantized. 0 if t is not a
- * dtype. */
+/* Returns how many numbers a block has: 1 if t is not quantized, 0 if it is not a dtype. */
+ATT_API int64_t att_dtype_block(att_dtype t);
+/* Returns the bytes of n elements of the last dimension, n a multiple of the block. 0 if t is not a dtype. */
 ATT_API int64_t att_dtype_bytes(att_dtype t, int64_t n);
 
 /* Makes a view. stride or NULL: dense, last dimension contiguous. data or NULL: only its shape.
@@ -282,17 +283,16 @@ ATT_API att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim
 /* Computes out[M, N], the cosine of each row of a[M, D] with each row of b[N, D]; a zero row gives 0. All are f32. */
 ATT_API att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
 /* Copies x to out, converted to out's type, in the same shape. f32, f16, bf16 and quantized types can be converted to
- * one another, and i8 to them; other types must be equal. Rounding is to nearest even, and quantization is that of
- * ggml's reference, except that a number that is not finite makes the d of its block NaN. Strides are free; x and out
- * must not overlap. */
+ * one another, and i8 to them, but not to Q2_K, Q3_K and IQ4 types; other types must be equal. Rounding is to nearest
+ * even. Quantization to blocks of 32 is that of ggml's reference, to blocks of 256 by least squares (quantize_k.c); a
+ * number that is not finite makes the d of its block NaN. Strides are free; x and out must not overlap. */
 ATT_API att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out);
 
 /* ---- 4 Plan: attention -------------------------------------------------- */
 /* out = softmax(modifiers(score(q, k)), masked) v            (Vaswani et al. 2017, eq. 1)
  *
  * A spec has what changes the computation; a plan is made from it once. The args have what changes from call to call
- * (pointers, lengths, offsets). Memory is linear in the lengths: no [Tq, Tk] array exists unless weights are asked
- * for. */
+ * (pointers, lengths, offsets). Memory is linear in the lengths: a [Tq, Tk] array exists only for weights. */
 
 typedef struct att_plan att_plan;
 typedef struct att_cache att_cache;
@@ -524,8 +524,7 @@ ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tens
  * projections) recompute it in each call. If a parameter has a dimension Tk, it is the length of the cache's longest
  * sequence; parameters per key are [B or 1, Tk]. While one thread changes a cache, no other may use it. */
 enum { ATT_ALL_SEQUENCES = -1 };
-/* Makes a cache for calls of this plan, and of other plans of its context that have the same kv_heads, dimensions and
- * dtype. */
+/* Makes a cache for calls of this plan, and of others of its context with the same kv_heads, dimensions and dtype. */
 ATT_API att_status att_cache_new(const att_plan *plan, int64_t sequences, att_cache **out);
 ATT_API void att_cache_free(att_cache *cache);
 /* Appends n tokens to ATT_ALL_SEQUENCES, k [B, kv_heads, n, key_dim] and v [B, kv_heads, n, value_dim], or to one

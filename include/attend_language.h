@@ -353,9 +353,11 @@ ATT_API att_status att_language_perplexity(const att_language_model *m, const in
 
 typedef struct att_gguf_options {
     size_t size;
-    att_dtype dtype;          /* of the weights: ATT_F16, ATT_BF16, in a .gguf file also ATT_Q8_0, ATT_Q4_0; 0: f32 */
+    att_dtype dtype;          /* of the weights: ATT_F16, ATT_BF16, and those of att_gguf_write; 0: f32 */
     att_progress_fn progress; /* [call] counts weights that are written; or NULL */
     void *user;               /* [call] */
+    bool medium; /* of ATT_Q4_K and ATT_Q5_K: half of the layers have ATT_Q6_K for values and for the output of the
+                    feed-forward network, as in llama.cpp's Q4_K_M and Q5_K_M */
 } att_gguf_options;
 /* Writes a language model (a folder, a .gguf file, or a folder with one) as a folder that `transformers` opens:
  * config.json, model.safetensors, generation_config.json, the files of the tokenizer, and chat_template.jinja if a
@@ -365,13 +367,15 @@ typedef struct att_gguf_options {
 ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
                                     const att_gguf_options *options);
 
-/* Writes a language model as a .gguf file for llama.cpp: matrices as dtype and vectors as f32. With ATT_Q8_0 or
- * ATT_Q4_0, matrices whose rows are not multiples of 32 become f16. model: a folder of LlamaForCausalLM,
- * Qwen2ForCausalLM or Qwen3ForCausalLM, or of MistralForCausalLM without a sliding window, with its tokenizer, of byte
- * level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a .gguf file or a folder with one, whose values are
- * copied except the type. An existing file is replaced; the new one appears completely or not at all. options or NULL:
- * defaults. Errors: those of opening the model and its tokenizer; settings of either that the format cannot express; a
- * number that is too large for dtype; file is the model itself.
+/* Writes a language model as a .gguf file for llama.cpp: matrices as dtype and vectors as f32. dtype is f32, f16, bf16,
+ * or a quantized type to which att_tensor_convert converts. With those of blocks of 256 the output layer is ATT_Q6_K.
+ * Matrices whose rows are not in whole blocks have another type, as in llama.cpp: ATT_Q5_0 instead of ATT_Q4_K,
+ * ATT_Q5_1 instead of ATT_Q5_K, ATT_Q8_0 instead of ATT_Q6_K, f16 instead of those of 32. model: a folder of
+ * LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM, or of MistralForCausalLM without a sliding window, with its
+ * tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a .gguf file or a folder with
+ * one, whose values are copied except the type. An existing file is replaced; the new one appears completely or not at
+ * all. options or NULL: defaults. Errors: those of opening the model and its tokenizer; settings of either that the
+ * format cannot express; a number that is too large for dtype; file is the model itself.
  */
 ATT_API att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, const att_gguf_options *options);
 

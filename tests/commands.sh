@@ -33,7 +33,7 @@ awk -f cmake/commands.awk "$work/table" README.md README.ja.md CONTRIBUTING.md S
 
 cat >"$work/bad.md" <<'PAGE'
 `attend embed --model` and `attend embedd`, `attend train caption --src`, `train --src`, `attend train
-language`, `--no-such` and `--beam 5`, `--dtype f33`, `--arch rnn|cnn`, `embed --beam`, `attend explain softmax --svg FILE`, `attend explain soft`
+language`, `--no-such` and `--beam 5`, `embed --dtype f33`, `--arch rnn|cnn`, `embed --beam`, `attend explain softmax --svg FILE`, `attend explain soft`
 `attend explain --lang ja softmax`, `attend explain --lang ja soft`, `./dev check` and `./dev chek`, `-DATT_MODEL=OFF -DATT_MODELS=ON`, `pkg-config --static`, `cc -static | attend embed -q`
     attend embed --jason \
         --npy
@@ -56,7 +56,7 @@ bad.md:1: attend embedd does not exist
 bad.md:1: attend train caption --src does not exist
 bad.md:1: attend train language does not exist
 bad.md:2: --no-such does not exist
-bad.md:2: --dtype f33 does not exist
+bad.md:2: attend embed --dtype f33 does not exist
 bad.md:2: --arch cnn does not exist
 bad.md:2: attend embed --beam does not exist
 bad.md:2: attend explain soft does not exist

@@ -10,17 +10,23 @@
 typedef struct narrow {
     att_dtype dtype;
     const char *name;
-    int step;           /* bytes from one code to the next that may be infinite: of a number, or of a block's d */
+    int at[2];          /* where in a number, or in a block, codes are that become infinite */
     unsigned exponent;  /* bits of a code, all set if it is not finite */
-    double largest;     /* number */
-    double limit;       /* numbers from this one on become infinite */
+    double largest;     /* number; of blocks of 256, which are fitted, about that */
+    double limit;       /* numbers from this one on may become infinite */
     const char *others; /* types with a larger range */
 } narrow;
 
-static const narrow narrows[] = {{ATT_F16, "f16", 2, 0x7C00, 65504, 65520, "bf16 or f32"},
-                                 {ATT_BF16, "bf16", 2, 0x7F80, 0x1.FEp127, 0x1.FFp127, "f32"},
-                                 {ATT_Q8_0, "int8", 34, 0x7C00, 65504 * 127, 65520 * 127, "bf16 or f32"},
-                                 {ATT_Q4_0, "int4", 18, 0x7C00, 65504 * 8, 65520 * 8, "bf16 or f32"}};
+static const narrow narrows[] = {{ATT_F16, "f16", {0}, 0x7C00, 65504, 65520, "bf16 or f32"},
+                                 {ATT_BF16, "bf16", {0}, 0x7F80, 0x1.FEp127, 0x1.FFp127, "f32"},
+                                 {ATT_Q8_0, "int8", {0}, 0x7C00, 65504 * 127, 65520 * 127, "bf16 or f32"},
+                                 {ATT_Q4_0, "int4", {0}, 0x7C00, 65504 * 8, 65520 * 8, "bf16 or f32"},
+                                 {ATT_Q5_0, "Q5_0", {0}, 0x7C00, 65504 * 16, 65520 * 16, "bf16 or f32"},
+                                 {ATT_Q4_1, "Q4_1", {0, 2}, 0x7C00, 65504, 65520, "bf16 or f32"},
+                                 {ATT_Q5_1, "Q5_1", {0, 2}, 0x7C00, 65504, 65520, "bf16 or f32"},
+                                 {ATT_Q4_K, "Q4_K", {0}, 0x7C00, 65504 * 32, 65504 * 32, "bf16 or f32"},
+                                 {ATT_Q5_K, "Q5_K", {0}, 0x7C00, 65504 * 32, 65504 * 32, "bf16 or f32"},
+                                 {ATT_Q6_K, "Q6_K", {208, 208}, 0x7C00, 65504 * 2048, 65504 * 2048, "bf16 or f32"}};
 
 static const narrow *find(att_dtype dtype)
 {
@@ -32,9 +38,11 @@ static const narrow *find(att_dtype dtype)
 
 static bool has_infinite(const narrow *n, const char *codes, int64_t bytes)
 {
+    const int64_t step = att_dtype_bytes(n->dtype, att_dtype_block(n->dtype));
     bool found = false;
-    for (int64_t i = 0; i < bytes; i += n->step)
-        found |= (att_read_number(codes + i, 2) & n->exponent) == n->exponent;
+    for (int64_t i = 0; i < bytes; i += step)
+        for (int k = 0; k < 2; k++)
+            found |= (att_read_number(codes + i + n->at[k], 2) & n->exponent) == n->exponent;
     return found;
 }
 
@@ -45,7 +53,7 @@ static att_status name_number(att_ctx *ctx, const narrow *n, const char *where, 
 {
     for (int64_t i = 0; i < count; i++) {
         const double number = (double)x[i];
-        if (!isfinite(number) && n->step > 2)
+        if (!isfinite(number) && att_dtype_block(n->dtype) > 1)
             return att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s has %g, which a block of %s cannot have; %s f16, bf16 or f32",
                             where, number, n->name, verb);
         if (isfinite(number) && fabs(number) >= n->limit)

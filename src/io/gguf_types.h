@@ -10,6 +10,7 @@ typedef struct att_gguf_type {
     int block;  /* numbers in a block */
     int bytes;  /* of a block */
     bool supported;
+    att_dtype dtype; /* if it is supported */
 } att_gguf_type;
 
 /* Returns a type; NULL: the format has no such type. */

@@ -39,8 +39,7 @@ static att_status bad(const writer *w, att_status s, const char *name, const cha
 /* Returns the type of a tensor in the file. */
 static att_dtype type_of(const writer *w, const att_tensor *t, att_dtype dtype)
 {
-    const bool quantized = att_dtype_size(t->dtype) == 0 && att_dtype_bytes(t->dtype, 32) > 0,
-               half = t->dtype == ATT_F16 || t->dtype == ATT_BF16;
+    const bool quantized = att_dtype_block(t->dtype) > 1, half = t->dtype == ATT_F16 || t->dtype == ATT_BF16;
     return t->dtype == ATT_F32 || quantized || (w->source && half) ? dtype : t->dtype;
 }
 

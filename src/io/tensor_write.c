@@ -28,8 +28,8 @@ static void put_chunk(att_tensor_writer *w, const char *name, const att_tensor *
 /* Splits a tensor into ranges of rows, or of elements of a row, that fit into the chunk. */
 void att_tensor_writer_put(att_tensor_writer *w, const char *name, const att_tensor *t, att_dtype dtype)
 {
-    enum { BLOCK = 32, NUMBERS = ATT_TENSOR_CHUNK / 8 }; /* of 8 bytes or fewer */
-    int64_t each = 1;                                    /* numbers of a row */
+    enum { BLOCK = 256, NUMBERS = ATT_TENSOR_CHUNK / 8 }; /* the largest block; numbers of 8 bytes or fewer */
+    int64_t each = 1;                                     /* numbers of a row */
     for (int i = 1; i < t->rank; i++)
         each *= t->dim[i];
     const int64_t rows = t->rank > 0 ? t->dim[0] : 1;

@@ -13,12 +13,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY = 128, BLOCK = 32, QUANTIZATION_VERSION = 2 };
+enum { KEY = 128, QUANTIZATION_VERSION = 2 };
 
 typedef struct source {
     att_ctx *ctx;
     const char *model; /* a folder, or a .gguf file */
     att_dtype dtype;
+    bool medium; /* as in att_gguf_options */
+    bool tied;   /* the embeddings are the output layer */
+    int64_t layers;
     att_progress progress;
     att_gguf_writer w;
     att_settings settings; /* config.json, which has the first error */
@@ -31,19 +34,63 @@ typedef struct source {
 
 /* ---- types */
 
-/* Returns the type in the file of a tensor with these dimensions. */
-static att_dtype type_of(const source *f, int rank, const int64_t *dim)
+/* Types of files, with their numbers */
+static const struct {
+    att_dtype dtype;
+    bool medium;
+    int number;
+} file_types[] = {
+    {ATT_F32, false, 0},   {ATT_F16, false, 1},  {ATT_BF16, false, 32}, {ATT_Q8_0, false, 7},  {ATT_Q4_0, false, 2},
+    {ATT_Q4_1, false, 3},  {ATT_Q5_0, false, 8}, {ATT_Q5_1, false, 9},  {ATT_Q4_K, false, 14}, {ATT_Q4_K, true, 15},
+    {ATT_Q5_K, false, 16}, {ATT_Q5_K, true, 17}, {ATT_Q6_K, false, 18},
+};
+enum { FILE_TYPES = sizeof file_types / sizeof *file_types };
+
+/* Returns the row of a type of file, FILE_TYPES if there is none. */
+static int find_file_type(att_dtype dtype, bool medium)
+{
+    int i = 0;
+    while (i < FILE_TYPES && (file_types[i].dtype != dtype || file_types[i].medium != medium))
+        i++;
+    return i;
+}
+
+/* Returns whether a medium file has more bits for values and inner layers of this layer, as llama.cpp chooses: in the
+ * first and the last eighth, and in every third one between. */
+static bool has_more_bits(int64_t layer, int64_t layers)
+{
+    return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
+}
+
+/* Returns the type of a matrix if its rows are in blocks of it: ATT_Q6_K for the output layer, and for some matrices of
+ * a medium file. */
+static att_dtype wanted_type(const source *f, const char *name)
+{
+    const bool output = !strcmp(name, "output.weight") || (f->tied && !strcmp(name, "token_embd.weight"));
+    const bool chosen = strstr(name, ".attn_v.") || strstr(name, ".ffn_down.");
+    long long layer;
+    if (att_dtype_block(f->dtype) <= 32)
+        return f->dtype;
+    if (output || (f->medium && chosen && sscanf(name, "blk.%lld.", &layer) == 1 && has_more_bits(layer, f->layers)))
+        return ATT_Q6_K;
+    return f->dtype;
+}
+
+/* Returns the type in the file of a tensor with these dimensions. If its rows are not in whole blocks of the type that
+ * is wanted, it is the next larger one with blocks of 32, or F16, as in llama.cpp. */
+static att_dtype type_of(const source *f, const char *name, int rank, const int64_t *dim)
 {
     if (rank < 2)
         return ATT_F32;
-    const bool blocks = f->dtype == ATT_Q8_0 || f->dtype == ATT_Q4_0;
-    return blocks && dim[rank - 1] % BLOCK ? ATT_F16 : f->dtype;
+    att_dtype type = wanted_type(f, name);
+    if (dim[rank - 1] % att_dtype_block(type) && att_dtype_block(type) > 32)
+        type = type == ATT_Q4_K ? ATT_Q5_0 : type == ATT_Q5_K ? ATT_Q5_1 : ATT_Q8_0;
+    return dim[rank - 1] % att_dtype_block(type) ? ATT_F16 : type;
 }
 
 static void put_type(source *f)
 {
-    static const int types[] = {[ATT_F32] = 0, [ATT_F16] = 1, [ATT_Q4_0] = 2, [ATT_Q8_0] = 7, [ATT_BF16] = 32};
-    att_gguf_put_int(&f->w, "general.file_type", types[f->dtype]);
+    att_gguf_put_int(&f->w, "general.file_type", file_types[find_file_type(f->dtype, f->medium)].number);
     att_gguf_put_int(&f->w, "general.quantization_version", QUANTIZATION_VERSION);
 }
 
@@ -230,7 +277,7 @@ static att_status put_tensor(source *f, int64_t i, char name[ATT_CHECKPOINT_NAME
         drop_row(&e.value);
     e.rank = e.value.rank;
     memcpy(e.dim, e.value.dim, sizeof e.dim);
-    e.dtype = type_of(f, e.rank, e.dim);
+    e.dtype = type_of(f, name, e.rank, e.dim);
     if (strcmp(f->c.type, "llama") == 0 && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
         order_rows(&e.value, f->c.head_dim);
     att_gguf_put_tensor(&f->w, &e);
@@ -284,6 +331,8 @@ static att_status write_folder(source *f, const char *file)
         put_settings(f);
     s = s ? s : f->settings.status;
     s = s ? s : att_gguf_vocabulary_put(&f->vocabulary, &f->w, f->c.vocabulary);
+    f->tied = f->c.tied;
+    f->layers = f->c.layers;
     s = s ? s : put_sampling(f);
     s = s ? s : put_chat_template(f);
     s = s ? s : put_tensors(f);
@@ -313,39 +362,30 @@ static void copy_values(source *f, const att_gguf *g)
     put_type(f);
 }
 
-/* Sets *value to a view of a tensor of a .gguf file; or to its numbers, which are unpacked to *floats. */
-static att_status get_value(source *f, const att_gguf_tensor *t, att_tensor *value, float **floats)
+static att_status copy_tensor(source *f, const att_gguf_tensor *t)
 {
-    if (!att_gguf_needs_unpacking(t))
-        return att_gguf_view(t, value);
-    *floats = att_alloc(f->ctx, (size_t)t->elements, sizeof **floats);
-    att_status s = *floats ? ATT_OK : ATT_ERR_MEMORY;
-    s = s ? s : att_gguf_floats(f->ctx, t, *floats);
-    return s ? s : att_wrap(value, *floats, ATT_F32, t->rank, t->dim, NULL);
+    att_gguf_entry e = {.name = t->name, .rank = t->rank, .dtype = type_of(f, t->name, t->rank, t->dim)};
+    const att_status s = att_gguf_view(t, &e.value);
+    memcpy(e.dim, t->dim, sizeof e.dim);
+    att_gguf_put_tensor(&f->w, &e);
+    return s;
 }
 
 static att_status write_gguf(source *f, const char *file)
 {
+    char key[KEY];
     att_gguf *g;
     att_status s = check_model(f->ctx, f->model);
     s = s ? s : att_gguf_open(f->ctx, f->model, &g);
     if (s)
         return s;
-    const int64_t n = att_gguf_count(g);
-    float **floats = att_calloc(f->ctx, (size_t)n, sizeof *floats); /* of tensors that are unpacked */
-    s = floats ? ATT_OK : ATT_ERR_MEMORY;
+    snprintf(key, sizeof key, "%.64s.block_count", att_gguf_text(g, "general.architecture", ""));
+    f->layers = att_gguf_int(g, key, 1, INT32_MAX);
+    f->tied = !att_gguf_find(g, "output.weight");
     copy_values(f, g);
-    for (int64_t i = 0; !s && i < n; i++) {
-        const att_gguf_tensor *t = att_gguf_at(g, i);
-        att_gguf_entry e = {.name = t->name, .rank = t->rank, .dtype = type_of(f, t->rank, t->dim)};
-        memcpy(e.dim, t->dim, sizeof e.dim);
-        s = get_value(f, t, &e.value, &floats[i]);
-        att_gguf_put_tensor(&f->w, &e);
-    }
+    for (int64_t i = 0; !s && i < att_gguf_count(g); i++)
+        s = copy_tensor(f, att_gguf_at(g, i));
     s = s ? s : att_gguf_writer_save(&f->w, file, f->model, &f->progress, check, f);
-    for (int64_t i = 0; floats && i < n; i++)
-        att_free(f->ctx, floats[i]);
-    att_free(f->ctx, floats);
     att_gguf_free(g);
     return s;
 }
@@ -363,9 +403,10 @@ att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, con
     att_gguf_options o;
     if (att_options_read(&o, sizeof o, options, "att_gguf_options"))
         return ATT_ERR_ARGUMENT;
-    if (o.dtype != ATT_F32 && o.dtype != ATT_F16 && o.dtype != ATT_BF16 && o.dtype != ATT_Q8_0 && o.dtype != ATT_Q4_0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_write: dtype is %s, not f32, f16, bf16, Q8_0 or Q4_0",
-                        att_dtype_name(o.dtype));
+    if (find_file_type(o.dtype, o.medium) == FILE_TYPES)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_write: dtype is %s, not %s", att_dtype_name(o.dtype),
+                        o.medium ? "Q4_K or Q5_K, which a medium file has"
+                                 : "f32, f16, bf16, Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1 or Q4_0");
     char gguf[ATT_MAX_PATH];
     att_status s = att_gguf_path(ctx, model, "config.json", gguf);
     if (!s && *gguf && is_same_file(gguf, file))
@@ -376,6 +417,7 @@ att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, con
     *f = (source){.ctx = ctx,
                   .model = *gguf ? gguf : model,
                   .dtype = o.dtype,
+                  .medium = o.medium,
                   .progress = {.ctx = ctx, .call = __func__, .report = o.progress, .user = o.user}};
     f->w.ctx = f->w.values.ctx = ctx;
     s = *gguf ? write_gguf(f, file) : write_folder(f, file);

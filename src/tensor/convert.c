@@ -121,6 +121,12 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
                      "x is %s and out is %s: only f32, f16, bf16 and quantized types can be converted to each other, "
                      "and i8 to them",
                      att_dtype_name(x->dtype), att_dtype_name(out->dtype));
+    if (!s && x->dtype != out->dtype && att_is_quantized(out->dtype) && !att_can_quantize(out->dtype))
+        s = att_fail(
+            ctx, ATT_ERR_DTYPE,
+            "out is %s, to which nothing is converted: Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1 and Q4_0 are the "
+            "quantized types for that",
+            att_dtype_name(out->dtype));
     s = s ? s : att_check_apart(ctx, "out", out, "x", x);
     if (s || att_count(x) == 0)
         return s;

@@ -8,30 +8,43 @@
 
 static const struct {
     const char *name;
-    size_t size;
-    int64_t block_bytes; /* of ATT_QUANTIZED_BLOCK elements, instead of size */
+    size_t size;   /* of an element; of a block, if there are blocks */
+    int64_t block; /* numbers of a block; 1: there are none */
 } dtypes[] = {
-    [ATT_F32] = {"f32", 4, 0},    [ATT_F16] = {"f16", 2, 0},    [ATT_BF16] = {"bf16", 2, 0},
-    [ATT_I32] = {"i32", 4, 0},    [ATT_I64] = {"i64", 8, 0},    [ATT_BOOL] = {"bool", 1, 0},
-    [ATT_Q8_0] = {"Q8_0", 0, 34}, [ATT_Q4_0] = {"Q4_0", 0, 18}, [ATT_Q4_1] = {"Q4_1", 0, 20},
-    [ATT_I8] = {"i8", 1, 0},
+    [ATT_F32] = {"f32", 4, 1},
+    [ATT_F16] = {"f16", 2, 1},
+    [ATT_BF16] = {"bf16", 2, 1},
+    [ATT_I32] = {"i32", 4, 1},
+    [ATT_I64] = {"i64", 8, 1},
+    [ATT_BOOL] = {"bool", 1, 1},
+    [ATT_I8] = {"i8", 1, 1},
+    [ATT_Q8_0] = {"Q8_0", 34, 32},
+    [ATT_Q4_0] = {"Q4_0", 18, 32},
+    [ATT_Q4_1] = {"Q4_1", 20, 32},
+    [ATT_Q5_0] = {"Q5_0", 22, 32},
+    [ATT_Q5_1] = {"Q5_1", 24, 32},
+    [ATT_Q2_K] = {"Q2_K", 84, 256},
+    [ATT_Q3_K] = {"Q3_K", 110, 256},
+    [ATT_Q4_K] = {"Q4_K", 144, 256},
+    [ATT_Q5_K] = {"Q5_K", 176, 256},
+    [ATT_Q6_K] = {"Q6_K", 210, 256},
+    [ATT_IQ4_NL] = {"IQ4_NL", 18, 32},
+    [ATT_IQ4_XS] = {"IQ4_XS", 136, 256},
 };
 
 static bool known(att_dtype t) { return (unsigned)t < sizeof dtypes / sizeof dtypes[0]; }
 
 const char *att_dtype_name(att_dtype t) { return known(t) ? dtypes[t].name : "unknown"; }
-size_t att_dtype_size(att_dtype t) { return known(t) ? dtypes[t].size : 0; }
-bool att_is_quantized(att_dtype t) { return known(t) && dtypes[t].block_bytes; }
+size_t att_dtype_size(att_dtype t) { return known(t) && dtypes[t].block == 1 ? dtypes[t].size : 0; }
+int64_t att_dtype_block(att_dtype t) { return known(t) ? dtypes[t].block : 0; }
+bool att_is_quantized(att_dtype t) { return att_dtype_block(t) > 1; }
 
 bool att_is_real(att_dtype t)
 {
     return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16 || t == ATT_I8 || att_is_quantized(t);
 }
 
-int64_t att_dtype_bytes(att_dtype t, int64_t n)
-{
-    return att_is_quantized(t) ? n / ATT_QUANTIZED_BLOCK * dtypes[t].block_bytes : n * (int64_t)att_dtype_size(t);
-}
+int64_t att_dtype_bytes(att_dtype t, int64_t n) { return known(t) ? n / dtypes[t].block * (int64_t)dtypes[t].size : 0; }
 
 /* Finds the byte range [low, high) of a view, relative to data; [0, 0) if it is empty. False if a count or an offset
  * overflows. Rank and dimensions have been checked. */
@@ -55,7 +68,7 @@ static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
         *low = *high = 0;
     if (quantized && fits) {
         *low = att_dtype_bytes(t->dtype, *low / size);
-        *high = att_dtype_bytes(t->dtype, att_round_up(*high / size, ATT_QUANTIZED_BLOCK));
+        *high = att_dtype_bytes(t->dtype, att_round_up(*high / size, att_dtype_block(t->dtype)));
     }
     return fits && *low >= -PTRDIFF_MAX / 2 && *high <= PTRDIFF_MAX / 2;
 }
@@ -109,14 +122,14 @@ bool att_overlap(const att_tensor *a, const att_tensor *b)
 /* Checks that a quantized view consists of whole blocks. */
 static att_status check_blocks(att_ctx *ctx, const char *name, const att_tensor *t)
 {
-    const int last = t->rank - 1;
-    if (last < 0 || t->dim[last] % ATT_QUANTIZED_BLOCK)
+    const int last = t->rank - 1, block = (int)att_dtype_block(t->dtype);
+    if (last < 0 || t->dim[last] % block)
         return att_fail(ctx, ATT_ERR_SHAPE, "%s is %s of %s, whose last dimension must be a multiple of %d", name,
-                        att_shape_of(t).text, att_dtype_name(t->dtype), ATT_QUANTIZED_BLOCK);
+                        att_shape_of(t).text, att_dtype_name(t->dtype), block);
     for (int i = 0; i <= last && t->dim[last] > 0; i++)
-        if (t->dim[i] > 1 && (i == last ? t->stride[i] != 1 : t->stride[i] % ATT_QUANTIZED_BLOCK != 0))
+        if (t->dim[i] > 1 && (i == last ? t->stride[i] != 1 : t->stride[i] % block != 0))
             return att_fail(ctx, ATT_ERR_SHAPE, "%s.stride[%d] = %" PRId64 ", but rows of %s are in whole blocks of %d",
-                            name, i, t->stride[i], att_dtype_name(t->dtype), ATT_QUANTIZED_BLOCK);
+                            name, i, t->stride[i], att_dtype_name(t->dtype), block);
     return ATT_OK;
 }
 

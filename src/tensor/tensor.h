@@ -15,8 +15,11 @@ bool att_is_quantized(att_dtype t);
 bool att_is_real(att_dtype t);
 /* Converts x [n] -> y [n]. */
 void att_from_i8(int64_t n, const int8_t *x, float *y);
-/* Convert rows of blocks (quantize.c): blocks -> x [n], and x [n] -> blocks, n in whole blocks. */
+/* Converts rows of blocks -> x [n], n in whole blocks. */
 void att_dequantize(att_dtype t, int64_t n, const void *blocks, float *x);
+/* Returns whether att_quantize has this type. */
+bool att_can_quantize(att_dtype t);
+/* Converts x [n] -> rows of blocks. */
 void att_quantize(att_dtype t, int64_t n, const float *x, void *blocks);
 /* Returns whether a view is dense: row-major without gaps. */
 bool att_is_dense(const att_tensor *t);

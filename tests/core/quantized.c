@@ -4,8 +4,8 @@
 
 #include <float.h>
 
-enum { BLOCK = 32, GOLDEN_BLOCKS = 16, MANY_BLOCKS = 4096, N_TYPES = 3 };
-static const att_dtype types[N_TYPES] = {ATT_Q8_0, ATT_Q4_0, ATT_Q4_1};
+enum { BLOCK = 32, GOLDEN_BLOCKS = 16, MANY_BLOCKS = 4096, N_TYPES = 5, N_MULTIPLIED = 3 };
+static const att_dtype types[N_TYPES] = {ATT_Q8_0, ATT_Q4_0, ATT_Q4_1, ATT_Q5_0, ATT_Q5_1};
 
 typedef struct matrix {
     att_tensor floats, blocks, back; /* what it is made of, it, and its numbers */
@@ -40,14 +40,14 @@ static void free_matrix(matrix *w)
     free(w->back.data);
 }
 
-/* No number is farther from what it was than half a step, and what the f16 of d and m are rounded by; Q4_0's largest of
- * the other sign than -8 d by a whole one. */
+/* No number is farther from what it was than half a step, and what the f16 of d and m are rounded by; in Q4_0 and Q5_0
+ * the largest of the other sign than that of -8 d, or -16 d, by a whole one. */
 static void numbers_are_near_what_they_were(void **state)
 {
     (void)state;
     static const struct {
         float step, room;
-    } of[N_TYPES] = {{1 / 127.0f, 0.5f}, {1 / 8.0f, 1}, {2 / 15.0f, 0.5f}};
+    } of[N_TYPES] = {{1 / 127.0f, 0.5f}, {1 / 8.0f, 1}, {2 / 15.0f, 0.5f}, {1 / 16.0f, 1}, {2 / 31.0f, 0.5f}};
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
         for (int t = 0; t < N_TYPES; t++) {
             matrix w = make_matrix(ctx, types[t], 9, 96);
@@ -239,7 +239,7 @@ static void products_are_those_of_the_definition(void **state)
                  {7, 100, 576}, {11, 9, 96}, {600, 40, 160}, {4, 8, 0}};
     enum { SHAPES = sizeof shape / sizeof shape[0] };
     for (int s = 0; s < SHAPES; s++)
-        for (int t = 0; t < N_TYPES; t++) {
+        for (int t = 0; t < N_MULTIPLIED; t++) {
             const int64_t m = shape[s].m, n = shape[s].n, k = shape[s].k;
             rows a = make_rows(m, k);
             float *bias = malloc((size_t)n * sizeof *bias), *residual = malloc((size_t)(m * n) * sizeof *residual);
@@ -315,7 +315,7 @@ static void rows_of_a_table_are_its_numbers(void **state)
     (void)state;
     static const int32_t ids[] = {4, 0, 4};
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
-        for (int t = 0; t < N_TYPES; t++) {
+        for (int t = 0; t < N_MULTIPLIED; t++) {
             matrix w = make_matrix(ctx, types[t], 5, 64);
             att_tape *tape;
             att_param *table;

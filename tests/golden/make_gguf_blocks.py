@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gguf_blocks.txt for tests/io/gguf_blocks.c: what the package of llama.cpp unpacks from blocks of random bytes.
+"""Writes gguf_blocks.txt for tests/core/dequantize.c: what the package of llama.cpp unpacks from blocks of random bytes.
 
     pip install gguf==0.19.*
     tests/golden/make_gguf_blocks.py

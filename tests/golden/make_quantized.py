@@ -16,6 +16,7 @@ from gguf import GGMLQuantizationType, quants
 from check_numbers import numbers
 
 BLOCK, BLOCKS, MANY = 32, 16, 4096
+TYPES = "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"
 
 
 def fnv64(data):
@@ -38,7 +39,7 @@ x[7] = -numpy.abs(x[7])
 many = numbers(6, MANY, BLOCK).numpy().astype(numpy.float32)
 many[::2] = numpy.round(many[::2] * numpy.float32(8))
 with open(pathlib.Path(__file__).parent / "quantized.txt", "w", encoding="utf-8") as out:
-    for name in "Q8_0", "Q4_0", "Q4_1":
+    for name in TYPES:
         print(name, quants.quantize(x, GGMLQuantizationType[name]).tobytes().hex(), file=out)
-    for name in "Q8_0", "Q4_0", "Q4_1":
+    for name in TYPES:
         print(name, f"{fnv64(quants.quantize(many, GGMLQuantizationType[name]).tobytes()):016x}", file=out)

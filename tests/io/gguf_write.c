@@ -1,12 +1,7 @@
 /* Writing of .gguf files and of folders of another type: the same model and tokenizer, or an error. */
 #include "fixtures/check.h"
+#include "fixtures/gguf_write.h"
 #include "fixtures/progress.h"
-#include "fixtures/context.h"
-#include "io/gguf.h"
-#include "fixtures/tiny_gguf.h"
-
-#include <dirent.h>
-#include <unistd.h>
 
 enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 5 };
 
@@ -36,62 +31,6 @@ static const tiny_llama wide[] = {{.name = "llama",
                                    .inner = 32,
                                    .qk_norm = true,
                                    .more = ", \"head_dim\": 16"}};
-
-/* tiny_gguf_tokens as tokenizer.json, without the unused ones */
-static const char tokenizer[] =
-    "{\"added_tokens\": [{\"id\": 0, \"content\": \"<|end|>\", \"special\": true}, {\"id\": 1, \"content\": "
-    "\"<|begin|>\", \"special\": true}, {\"id\": 2, \"content\": \"<tool>\", \"special\": false}], \"normalizer\": "
-    "null, "
-    "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", \"individual_digits\": "
-    "true}, "
-    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true}]}, \"decoder\": {\"type\": "
-    "\"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"<|end|>\": 0, \"<|begin|>\": 1, \"<tool>\": 2, "
-    "\"a\": 3, "
-    "\"b\": 4, \"c\": 5, \"d\": 6, \"\xC4\xA0\": 7, \"1\": 8, \"2\": 9, \"ab\": 10, \"\xC4\xA0"
-    "a\": 11, \"\xC4\xA0"
-    "ab\": 12, \"cd\": 13, \"!\": 14, \"\xC4\x8A\": 15, \"e\": 16, \"f\": 17}, \"merges\": [[\"a\", \"b\"], "
-    "[\"\xC4\xA0\", \"a\"], [\"\xC4\xA0\", \"ab\"], [\"c\", \"d\"]]}}";
-
-/* A folder with a model and its tokenizer; paths in it: what to write */
-typedef struct fixture {
-    test_folder folder;
-    char file[300], out[300];
-} fixture;
-
-static fixture begin(const tiny_llama *m, const tiny_weights *how)
-{
-    fixture f = {.folder = tiny_llama_folder(m, how)};
-    snprintf(f.file, sizeof f.file, "%s/out.gguf", f.folder.path);
-    snprintf(f.out, sizeof f.out, "%s/out", f.folder.path);
-    folder_write(&f.folder, "tokenizer.json", tokenizer);
-    folder_write(&f.folder, "tokenizer_config.json", "{\"bos_token\": \"<|begin|>\", \"eos_token\": \"<|end|>\"}");
-    return f;
-}
-
-static void end(const fixture *f)
-{
-    DIR *d = opendir(f->out);
-    for (const struct dirent *e; d && (e = readdir(d));)
-        unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        closedir(d);
-    rmdir(f->out);
-    folder_remove(&f->folder);
-}
-
-static void write_file(const char *model, const char *file, att_dtype dtype)
-{
-    if (att_gguf_write(ctx, model, file, ATT_OPTIONS(att_gguf_options, .dtype = dtype)))
-        fail_msg("%s", att_error(ctx));
-}
-
-static att_gguf *open_file(const char *path)
-{
-    att_gguf *g;
-    if (att_gguf_open(ctx, path, &g))
-        fail_msg("%s", att_error(ctx));
-    return g;
-}
 
 /* ---- weights */
 
@@ -427,8 +366,13 @@ static void other_models_are_refused(void **state)
     assert_refused(&f, ATT_ERR_FORMAT, "layers.1.mlp.up_proj.weight");
     end(&f);
     f = begin(&tiny_llamas[0], NULL);
-    assert_int_equal(att_gguf_write(ctx, f.folder.path, f.file, ATT_OPTIONS(att_gguf_options, .dtype = ATT_Q4_1)),
+    assert_int_equal(att_gguf_write(ctx, f.folder.path, f.file, ATT_OPTIONS(att_gguf_options, .dtype = ATT_Q3_K)),
                      ATT_ERR_ARGUMENT);
+    check_message(ctx, "dtype is Q3_K, not f32, f16, bf16, Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1 or Q4_0");
+    assert_int_equal(
+        att_gguf_write(ctx, f.folder.path, f.file, ATT_OPTIONS(att_gguf_options, .dtype = ATT_Q6_K, .medium = true)),
+        ATT_ERR_ARGUMENT);
+    check_message(ctx, "dtype is Q6_K, not Q4_K or Q5_K, which a medium file has");
     write_file(f.folder.path, f.file, ATT_F32);
     assert_int_equal(att_gguf_write(ctx, f.file, f.file, NULL), ATT_ERR_ARGUMENT);
     check_message(ctx, "out.gguf is the model itself; give another file");

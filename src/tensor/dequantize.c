@@ -1,13 +1,14 @@
-/* In each of these types a number is d q - m: q an integer of 2 to 6 bits, d and m those of its group in the block. A
- * block begins or ends with one or two factors of f16, by which the small integers that stand for d and m of each group
- * are multiplied. */
-#include "io/gguf_blocks.h"
+/* Converts quantized blocks to f32, with the bits of ggml's reference (the Python package gguf).
+ *
+ * In each type a number is d q - m: q an integer of 2 to 8 bits, d and m those of its group in the block. A block of
+ * 256 has one or two factors of f16, by which the small integers that stand for d and m of each group are multiplied.
+ */
+#include "tensor/tensor.h"
+#include "kernel/kernel.h"
 
-#include <math.h>
-#include <stddef.h>
 #include <string.h>
 
-enum { BLOCK = 32, SUPER = 256, GROUPS = 16 }; /* numbers of a block and of a super-block; most groups in one */
+enum { BLOCK = ATT_QUANTIZED_BLOCK, SUPER = 256, GROUPS = 16 }; /* numbers of the blocks; most groups in one */
 
 typedef struct unpacked {
     int8_t q[SUPER];
@@ -16,11 +17,11 @@ typedef struct unpacked {
 
 static float read_half(const uint8_t *p)
 {
-    const int bits = p[0] | p[1] << 8, exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const float size = exponent == 0    ? ldexpf((float)fraction, -24)
-                       : exponent == 31 ? (fraction ? NAN : INFINITY)
-                                        : ldexpf((float)(fraction + 1024), exponent - 25);
-    return bits >> 15 ? -size : size;
+    uint16_t code;
+    float x;
+    memcpy(&code, p, sizeof code);
+    att_kernels_of(0)->vector.from_f16(1, &code, &x);
+    return x;
 }
 
 /* Unpacks `planes` planes of `bits` bits, each of `width` numbers: plane k of a row of bytes has bits k * `bits`, ...
@@ -51,6 +52,26 @@ static void scale_groups(unpacked *u, int groups, float d, const int8_t *scale, 
 }
 
 /* ---- blocks of 32 */
+
+static void unpack_q8_0(const uint8_t *b, unpacked *u)
+{
+    u->d[0] = read_half(b);
+    memcpy(u->q, b + 2, BLOCK);
+}
+
+static void unpack_q4_0(const uint8_t *b, unpacked *u)
+{
+    u->d[0] = read_half(b);
+    unpack_planes(b + 2, 16, 2, 4, 0, BLOCK, u->q);
+    subtract(u->q, BLOCK, 8);
+}
+
+static void unpack_q4_1(const uint8_t *b, unpacked *u)
+{
+    u->d[0] = read_half(b);
+    u->m[0] = -read_half(b + 2);
+    unpack_planes(b + 4, 16, 2, 4, 0, BLOCK, u->q);
+}
 
 static void unpack_fifth_bits(const uint8_t *high, int8_t *q)
 {
@@ -168,36 +189,28 @@ static void unpack_iq4_xs(const uint8_t *b, unpacked *u)
     replace_by_steps(u->q, SUPER);
 }
 
-/* ---- all */
+/* ---- by type */
 
 static const struct {
-    int type, group; /* its number in files; numbers of a group */
+    int group; /* numbers of a group */
     void (*unpack)(const uint8_t *block, unpacked *u);
-} packed[] = {
-    {6, BLOCK, unpack_q5_0}, {7, BLOCK, unpack_q5_1},    {10, 16, unpack_q2_k},
-    {11, 16, unpack_q3_k},   {12, 32, unpack_q4_k},      {13, 32, unpack_q5_k},
-    {14, 16, unpack_q6_k},   {20, BLOCK, unpack_iq4_nl}, {23, 32, unpack_iq4_xs},
+} types[] = {
+    [ATT_Q8_0] = {BLOCK, unpack_q8_0}, [ATT_Q4_0] = {BLOCK, unpack_q4_0},     [ATT_Q4_1] = {BLOCK, unpack_q4_1},
+    [ATT_Q5_0] = {BLOCK, unpack_q5_0}, [ATT_Q5_1] = {BLOCK, unpack_q5_1},     [ATT_Q2_K] = {16, unpack_q2_k},
+    [ATT_Q3_K] = {16, unpack_q3_k},    [ATT_Q4_K] = {32, unpack_q4_k},        [ATT_Q5_K] = {32, unpack_q5_k},
+    [ATT_Q6_K] = {16, unpack_q6_k},    [ATT_IQ4_NL] = {BLOCK, unpack_iq4_nl}, [ATT_IQ4_XS] = {32, unpack_iq4_xs},
 };
-enum { PACKED = sizeof packed / sizeof *packed };
 
-static int find(int type)
+void att_dequantize(att_dtype t, int64_t n, const void *blocks, float *x)
 {
-    int i = 0;
-    while (i < PACKED && packed[i].type != type)
-        i++;
-    return i;
-}
-
-bool att_gguf_is_packed(int type) { return find(type) < PACKED; }
-
-void att_gguf_unpack(const att_gguf_type *type, int64_t count, const void *blocks, float *out)
-{
-    const int k = find(type->number), group = packed[k].group;
-    const uint8_t *block = blocks;
-    for (int64_t b = 0; b < count; b++, block += type->bytes, out += type->block) {
-        unpacked u = {0};
-        packed[k].unpack(block, &u);
-        for (int i = 0; i < type->block; i++)
-            out[i] = u.d[i / group] * (float)u.q[i] - u.m[i / group];
+    const int64_t numbers = att_dtype_block(t), bytes = att_dtype_bytes(t, numbers), group = types[t].group;
+    for (int64_t b = 0; b < n / numbers; b++, x += numbers) {
+        unpacked u;
+        memset(u.q, 0, (size_t)numbers);
+        memset(u.m, 0, sizeof u.m);
+        types[t].unpack((const uint8_t *)blocks + b * bytes, &u);
+        for (int64_t g = 0, i = 0; i < numbers; g++)
+            for (const int64_t end = i + group; i < end; i++)
+                x[i] = u.d[g] * (float)u.q[i] - u.m[g];
     }
 }

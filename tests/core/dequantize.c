@@ -1,8 +1,5 @@
-/* Blocks that are unpacked: the bits of the package gguf, of blocks of random bytes. */
-#include "io/gguf_blocks.h"
-
+/* Numbers of quantized blocks: the bits of the package gguf, of blocks of random bytes. */
 #include "fixtures/check.h"
-#include "io/gguf_types.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +8,11 @@ enum { BLOCKS = 64, LARGEST = 210, NUMBERS = 256 };
 
 /* The types, and where factors of f16 begin: below 2, so that all numbers are finite. */
 static const struct {
-    const char *name;
-    int type, factors, factor[2];
-} types[] = {{"Q5_0", 6, 1, {0}},    {"Q5_1", 7, 2, {0, 2}},  {"Q2_K", 10, 2, {80, 82}},
-             {"Q3_K", 11, 1, {108}}, {"Q4_K", 12, 2, {0, 2}}, {"Q5_K", 13, 2, {0, 2}},
-             {"Q6_K", 14, 1, {208}}, {"IQ4_NL", 20, 1, {0}},  {"IQ4_XS", 23, 1, {0}}};
+    att_dtype type;
+    int factors, factor[2];
+} types[] = {{ATT_Q5_0, 1, {0}},   {ATT_Q5_1, 2, {0, 2}}, {ATT_Q2_K, 2, {80, 82}},
+             {ATT_Q3_K, 1, {108}}, {ATT_Q4_K, 2, {0, 2}}, {ATT_Q5_K, 2, {0, 2}},
+             {ATT_Q6_K, 1, {208}}, {ATT_IQ4_NL, 1, {0}},  {ATT_IQ4_XS, 1, {0}}};
 enum { TYPES = sizeof types / sizeof *types };
 
 static uint64_t fnv64(const void *data, size_t bytes)
@@ -34,43 +31,39 @@ static void blocks_have_the_numbers_of_the_reference(void **state)
     static float x[BLOCKS * NUMBERS];
     FILE *golden = fopen("tests/golden/gguf_blocks.txt", "r");
     assert_non_null(golden);
+    att_ctx *ctx = check_open(NULL, 1);
     for (int k = 0; k < TYPES; k++) {
-        const att_gguf_type *type = att_gguf_type_of(types[k].type);
+        const att_dtype type = types[k].type;
+        const int64_t block = att_dtype_block(type), bytes = att_dtype_bytes(type, block);
         char name[16];
         unsigned long long want;
         uint64_t random = 1;
-        assert_string_equal(type->name, types[k].name);
-        assert_true(type->supported && type->bytes <= LARGEST && att_gguf_is_packed(type->number));
+        att_tensor from, to;
+        assert_true(bytes <= LARGEST);
         assert_int_equal(fscanf(golden, "%15s %llx", name, &want), 2);
-        assert_string_equal(name, type->name);
-        for (int i = 0; i < BLOCKS * type->bytes; i++) {
+        assert_string_equal(name, att_dtype_name(type));
+        for (int i = 0; i < BLOCKS * bytes; i++) {
             random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
             blocks[i] = (unsigned char)(random >> 56);
         }
         for (int b = 0; b < BLOCKS; b++)
             for (int f = 0; f < types[k].factors; f++)
-                blocks[b * type->bytes + types[k].factor[f] + 1] &= 0xBF;
-        att_gguf_unpack(type, BLOCKS, blocks, x);
-        if (fnv64(x, (size_t)(BLOCKS * type->block) * sizeof *x) != want)
+                blocks[b * bytes + types[k].factor[f] + 1] &= 0xBF;
+        att_wrap(&from, blocks, type, ATT_DIMS(BLOCKS, block), NULL);
+        att_wrap(&to, x, ATT_F32, ATT_DIMS(BLOCKS, block), NULL);
+        assert_int_equal(att_tensor_convert(ctx, &from, &to), ATT_OK);
+        if (fnv64(x, (size_t)(BLOCKS * block) * sizeof *x) != want)
             fail_msg("%s: not as in tests/golden/gguf_blocks.txt; the first numbers are %g, %g, %g", name, (double)x[0],
                      (double)x[1], (double)x[2]);
     }
+    att_close(ctx);
     fclose(golden);
-}
-
-static void other_types_are_not_unpacked(void **state)
-{
-    (void)state;
-    static const int others[] = {0, 1, 2, 3, 8, 30, 15, 16, 39, -1, 1000};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        assert_false(att_gguf_is_packed(others[i]));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_have_the_numbers_of_the_reference),
-        cmocka_unit_test(other_types_are_not_unpacked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
