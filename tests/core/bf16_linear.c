@@ -343,6 +343,49 @@ static void gradients_are_products_of_bf16_too(void **state)
     }
 }
 
+/* The loss of logits that are not stored has the terms of the layer's logits, and its gradients are theirs, within the
+ * rounding of dz to bf16 and of sums. */
+static void the_cross_entropy_of_a_layer_computes_in_bf16(void **state)
+{
+    (void)state;
+    enum { M = 1100, N = 600, K = 33 }; /* two blocks of rows, two of classes */
+    for (att_ctx *ctx = NULL; next_context(&ctx, 2);) {
+        layer l = new_layer(ctx, M, N, K);
+        int32_t targets[M];
+        att_tensor dx[2];
+        float loss[2], *dw[2];
+        att_tape *t[2];
+        for (int i = 0; i < M; i++)
+            targets[i] = (int32_t)(check_bits(6, (uint64_t)i) % N);
+        for (int fused = 0; fused < 2; fused++) {
+            t[fused] = bf16_tape(ctx, true);
+            att_param_zero_grad(l.weight);
+            att_var *x = input(t[fused], l.x, 2, (const int64_t[]){M, K});
+            att_var *y =
+                fused
+                    ? att_linear_cross_entropy(t[fused], x, l.weight, l.b, targets, NULL)
+                    : att_cross_entropy(t[fused], att_linear(t[fused], x, l.weight, l.b, ATT_ACTIVATION_IDENTITY, NULL),
+                                        targets, NULL);
+            loss[fused] = *read_floats(t[fused], y);
+            assert_int_equal(att_tape_backward(t[fused], y, NULL), ATT_OK);
+            assert_int_equal(att_var_grad(t[fused], x, &dx[fused]), ATT_OK);
+            dw[fused] = malloc(N * K * sizeof(float));
+            memcpy(dw[fused], att_param_grad(l.weight)->data, N * K * sizeof(float));
+        }
+        check_near((double)loss[0], loss[1], 0x1p-19, "loss"); /* two units: sums of exponentials have other orders */
+        for (int64_t i = 0; i < M * K;
+             i++) /* |dz| of a row sums to at most 2 / M, |w| is at most 1: half a unit of bf16 */
+            check_near((double)((float *)dx[0].data)[i], ((float *)dx[1].data)[i], 2.0 / M * 0x1p-8, "dx[%d]", (int)i);
+        for (int64_t i = 0; i < N * K; i++) /* |dz| of a class sums to at most the mean of its softmax and its share */
+            check_near((double)dw[0][i], dw[1][i], 0.02 * 0x1p-8, "dw[%d]", (int)i);
+        for (int fused = 0; fused < 2; fused++) {
+            free(dw[fused]);
+            att_tape_free(t[fused]);
+        }
+        free_layer(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +397,7 @@ int main(void)
         cmocka_unit_test(weights_of_any_type_and_layout_have_the_bits_of_their_values),
         cmocka_unit_test(logits_that_are_not_stored_have_the_bits_of_the_layer),
         cmocka_unit_test(gradients_are_products_of_bf16_too),
+        cmocka_unit_test(the_cross_entropy_of_a_layer_computes_in_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
