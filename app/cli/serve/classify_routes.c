@@ -1,4 +1,5 @@
-/* Routes that classify texts: TEI's, and Infinity's. */
+/* Routes that classify: texts as TEI's and Infinity's, and images. */
+#include "image_work.h"
 #include "labels.h"
 #include "routes.h"
 #include "score_work.h"
@@ -27,14 +28,18 @@ static const serve_field predict_table[] = {
 
 typedef struct classify_fields {
     serve_text model;
-    serve_texts input;
+    serve_texts input, image;
     int64_t top_k;
     bool raw_scores;
 } classify_fields;
 
 static const serve_field classify_table[] = {
-    {"input", SERVE_TEXTS, offsetof(classify_fields, input), .required = true, .help = "text or list of texts"},
-    SERVE_MODEL_FIELD(classify_fields, "text classifier"),
+    {"input", SERVE_TEXTS, offsetof(classify_fields, input), .help = "text or list of texts"},
+    {"image", SERVE_TEXTS, offsetof(classify_fields, image), .max = 64,
+     .help =
+         "instead of texts: image file (JPEG, PNG, WebP, TIFF) as base64, also as a data URL, or a list of them; in "
+         "a form the file"},
+    SERVE_MODEL_FIELD(classify_fields, "text classifier, or for images vision model"),
     {"top_k", SERVE_INTEGER, offsetof(classify_fields, top_k), .min = 1, .max = INT32_MAX,
      .help = "number of labels to return, the most probable ones; default: all"},
     {"raw_scores", SERVE_BOOL, offsetof(classify_fields, raw_scores),
@@ -150,9 +155,29 @@ static void answer_predict(serve_call *c, void *fields)
 
 /* ---- Infinity ---- */
 
-static void answer_classify(serve_call *c, void *fields)
+/* Writes the labels of n texts or images, whose scores are [n, labels->n]. */
+static void write_classes(serve_call *c, const serve_model *m, const serve_labels *labels, int64_t n,
+                          const float *scores, int64_t tokens)
 {
-    const classify_fields *o = fields;
+    cli_json j = serve_answer_open(c);
+    cli_json_object(&j, NULL);
+    cli_json_string(&j, "object", "classify");
+    cli_json_array(&j, "data");
+    for (int64_t i = 0; i < n; i++)
+        serve_labels_write(labels, &j, NULL, scores + i * labels->n);
+    cli_json_end(&j);
+    cli_json_string(&j, "model", m->id);
+    if (tokens > 0) {
+        cli_json_object(&j, "usage");
+        cli_json_integer(&j, "prompt_tokens", tokens);
+        cli_json_integer(&j, "total_tokens", tokens);
+        cli_json_end(&j);
+    }
+    serve_answer_close(c, &j);
+}
+
+static void classify_texts(serve_call *c, const classify_fields *o)
+{
     serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_CLASSIFIER);
     if (!m)
         return;
@@ -162,22 +187,40 @@ static void answer_classify(serve_call *c, void *fields)
                        .text = o->input.text,
                        .bytes = o->input.bytes,
                        .activation = activation_of(m, o->raw_scores)};
-    if (serve_score(c, m, &s)) {
-        cli_json j = serve_answer_open(c);
-        cli_json_object(&j, NULL);
-        cli_json_string(&j, "object", "classify");
-        cli_json_array(&j, "data");
-        for (int64_t i = 0; i < s.n; i++)
-            serve_labels_write(&labels, &j, NULL, s.scores + i * labels.n);
-        cli_json_end(&j);
-        cli_json_string(&j, "model", m->id);
-        cli_json_object(&j, "usage");
-        cli_json_integer(&j, "prompt_tokens", s.tokens);
-        cli_json_integer(&j, "total_tokens", s.tokens);
-        cli_json_end(&j);
-        serve_answer_close(c, &j);
-    }
+    if (serve_score(c, m, &s))
+        write_classes(c, m, &labels, s.n, s.scores, s.tokens);
     serve_scoring_free(&s);
+}
+
+static const char *class_of(const void *model, int64_t i) { return att_image_model_label(model, i); }
+
+static void classify_images(serve_call *c, const classify_fields *o)
+{
+    serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_VISION);
+    serve_images images = {0};
+    if (!m)
+        return;
+    const void *model = att_any_model_as(m->opened, ATT_SUBJECT_VISION);
+    const serve_labels labels = {
+        .model = model, .name = class_of, .n = att_image_model_classes(model), .top = o->top_k};
+    float *scores = serve_images_read(c, "image", &o->image, &images) ? serve_classify_images(c, m, &images) : NULL;
+    if (scores)
+        write_classes(c, m, &labels, images.n, scores, 0);
+    free(scores);
+    serve_images_free(c, &images);
+}
+
+static void answer_classify(serve_call *c, void *fields)
+{
+    const classify_fields *o = fields;
+    if (!o->input.text == !o->image.text)
+        serve_refuse(c, 400, "input", "one of input and image is needed");
+    else if (o->image.text && o->raw_scores)
+        serve_refuse(c, 400, "raw_scores", "raw_scores: scores of images are probabilities");
+    else if (o->image.text)
+        classify_images(c, o);
+    else
+        classify_texts(c, o);
 }
 
 const serve_route serve_route_predict = {.method = "POST",
@@ -189,7 +232,8 @@ const serve_route serve_route_predict = {.method = "POST",
                                          .errors = SERVE_ERRORS_FLAT};
 const serve_route serve_route_classify = {.method = "POST",
                                           .path = "/classify",
-                                          .summary = "Labels of texts, as Infinity's",
+                                          .summary = "Labels of texts, as Infinity's, or of images",
                                           .fields = classify_table,
                                           .size = sizeof(classify_fields),
-                                          .run = answer_classify};
+                                          .run = answer_classify,
+                                          .form = true};

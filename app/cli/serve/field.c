@@ -76,7 +76,7 @@ static bool read_texts(const serve_field *f, const json_t *value, int64_t max_te
                      : f->type == SERVE_DOCUMENTS ? "is not a list of strings, or of objects with a \"text\""
                                                   : "is not a string or a list of strings");
     const int64_t n = t->single ? 1 : (int64_t)json_array_size(value);
-    if (n == 0)
+    if (n == 0 && !f->empty)
         return wrong(e, f, "is an empty list");
     if (n > max_texts) {
         snprintf(message, sizeof message, "has %lld texts, but --max-inputs allows %lld", (long long)n,

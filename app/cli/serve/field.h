@@ -47,6 +47,7 @@ typedef struct serve_field {
     const char *words;
     double usual;
     bool required;
+    bool empty;       /* a list of texts may be empty */
     const char *help; /* one sentence without a full stop */
 } serve_field;
 

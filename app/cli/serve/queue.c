@@ -73,6 +73,8 @@ static void drop_leavers(serve_queue *q)
 
 static bool fit(const serve_job *a, const serve_job *b)
 {
+    if (a == b)
+        return true;
     return a->model == b->model && a->work == b->work && (!a->work->fits || a->work->fits(a, b));
 }
 

@@ -24,7 +24,7 @@ typedef struct serve_batch {
 /* A kind of work. */
 typedef struct serve_work {
     const char *name;
-    /* Returns whether items of both jobs, of the same model, may be in one call; NULL: they may. */
+    /* Returns whether items of two jobs, of the same model, may be in one call; NULL: they may. */
     bool (*fits)(const serve_job *a, const serve_job *b);
     /* Computes the items and stores their results in their jobs. It may be called again with some of them. */
     att_status (*run)(const serve_batch *b);
