@@ -5,8 +5,9 @@
 #include <stdatomic.h>
 
 enum {
-    GAP = 16, /* words between rounded rows, so that they do not all map to the same set of a cache */
-    TASK = 16 /* rows that one task rounds, those of a square that is transposed */
+    GAP = 16,   /* words between rounded rows, so that they do not all map to the same set of a cache */
+    ROWS = 16,  /* that one task rounds, or */
+    ACROSS = 64 /* if they are next to each other: several cache lines */
 };
 
 /* Returns the pairs of a row of k numbers, those of the padding included. */
@@ -20,8 +21,8 @@ static int64_t pairs_of(const att_ctx *ctx, int64_t k)
 typedef struct pack_job {
     att_ctx *ctx;
     const att_kernels *kernels;
-    int64_t n, k, pairs;
-    att_matrix b;
+    att_round_args args;
+    int64_t rows; /* of a task, which are columns of the product */
     bool may_cancel;
     atomic_bool stopped;
     float *packed;
@@ -37,30 +38,26 @@ static void pack_task(void *arg, int64_t i, int thread)
 {
     (void)thread;
     pack_job *j = arg;
-    const int64_t panel = j->kernels->nr, first = i * panel;
+    const int64_t first = i * j->rows;
+    att_round_args b = j->args;
+    b.rows = att_min(j->rows, b.rows - first);
+    b.x += first * b.row;
     if (j->may_cancel && att_cancelled(j->ctx))
         j->stopped = true;
     else
-        j->kernels->round.panel(&(const att_round_args){.rows = att_min(panel, j->n - first),
-                                                        .k = j->k,
-                                                        .pairs = j->pairs,
-                                                        .x = j->b.x + first * j->b.row,
-                                                        .row = j->b.row,
-                                                        .column = j->b.column},
-                                j->packed + first * j->pairs);
+        j->kernels->round.panels(&b, j->packed + first * b.pairs);
 }
 
 bool att_bf16_pack(att_ctx *ctx, int64_t n, int64_t k, att_matrix b, bool may_cancel, float *packed)
 {
+    enum { PANELS = 4 }; /* of a task, which then reads several cache lines of a row of B^T */
     pack_job j = {.ctx = ctx,
                   .kernels = att_kernels_of(ctx->isa),
-                  .n = n,
-                  .k = k,
-                  .pairs = pairs_of(ctx, k),
-                  .b = b,
+                  .args = {n, k, pairs_of(ctx, k), b.x, b.row, b.column},
                   .may_cancel = may_cancel,
                   .packed = packed};
-    att_parallel_partition(ctx, att_ceil_div(n, j.kernels->nr), pack_task, &j);
+    j.rows = PANELS * j.kernels->nr;
+    att_parallel_partition(ctx, att_ceil_div(n, j.rows), pack_task, &j);
     return !j.stopped;
 }
 
@@ -70,7 +67,7 @@ typedef struct round_job {
     const att_kernels *kernels;
     att_round_args args;
     float *words;
-    int64_t stride;
+    int64_t stride, rows; /* of a task */
 } round_job;
 
 static void round_task(void *arg, int64_t i, int thread)
@@ -78,8 +75,8 @@ static void round_task(void *arg, int64_t i, int thread)
     (void)thread;
     const round_job *j = arg;
     att_round_args a = j->args;
-    const int64_t first = i * TASK;
-    a.rows = att_min(TASK, a.rows - first);
+    const int64_t first = i * j->rows;
+    a.rows = att_min(j->rows, a.rows - first);
     a.x += first * a.row;
     j->kernels->round.rows(&a, j->words + first * j->stride, j->stride);
 }
@@ -95,8 +92,8 @@ void att_bf16_round(att_ctx *ctx, int64_t m, int64_t k, att_matrix a, float *scr
 {
     const att_kernels *kernels = att_kernels_of(ctx->isa);
     const int64_t pairs = pairs_of(ctx, k), stride = pairs + GAP;
-    const round_job j = {kernels, {m, k, pairs, a.x, a.row, a.column}, scratch, stride};
-    att_parallel_partition(ctx, att_ceil_div(m, TASK), round_task, (void *)&j);
+    round_job j = {kernels, {m, k, pairs, a.x, a.row, a.column}, scratch, stride, a.column == 1 ? ROWS : ACROSS};
+    att_parallel_partition(ctx, att_ceil_div(m, j.rows), round_task, &j);
     args->m = m;
     args->k = pairs;
     args->a = scratch;

@@ -286,7 +286,7 @@ typedef struct att_bf16_gemm_kernels {
 } att_bf16_gemm_kernels;
 typedef struct att_bf16_round_kernels {
     void (*rows)(const att_round_args *args, float *words, int64_t stride); /* -> words [rows, pairs], stride apart */
-    void (*panel)(const att_round_args *args, float *words); /* at most nr rows -> words [pairs][nr], zero-padded */
+    void (*panels)(const att_round_args *args, float *words); /* -> panels [pairs][nr] of nr rows, zero-padded */
 } att_bf16_round_kernels;
 
 /* dropout.c */

@@ -153,7 +153,7 @@ static void check_rounding(const att_kernels *k, int64_t rows, bool across)
     memset(words, 0xff, sizeof words);
     memset(panel, 0xff, sizeof panel);
     k->round.rows(&args, words, step);
-    k->round.panel(&args, panel);
+    k->round.panels(&args, panel);
     for (int64_t i = 0; i < BLOCK; i++)
         for (int64_t p = 0; p < o.words; p++) {
             const uint32_t word = i < rows ? bits_of_float(word_of(o.a[i] + 2 * p)) : 0;
