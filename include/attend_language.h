@@ -32,9 +32,9 @@ typedef struct att_language_model_info {
 } att_language_model_info;
 
 /* A model is a folder whose weights are in model.safetensors, or in the files that model.safetensors.index.json lists.
- * It may also be a .gguf file of llama.cpp, or a folder with one and no config.json: its architecture must be llama,
- * qwen2 or qwen3, and its weights F32, F16, BF16, Q8_0, Q4_0 or Q4_1; or Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q5_0, Q5_1,
- * IQ4_NL or IQ4_XS, which are unpacked to f32. */
+ * It may also be a .gguf file of llama.cpp, or a folder with one and no config.json: its architecture must be gpt2,
+ * llama, olmo2, phi3, qwen2 or qwen3, and its weights F32, F16, BF16, Q8_0, Q4_0 or Q4_1; or Q2_K, Q3_K, Q4_K, Q5_K,
+ * Q6_K, Q5_0, Q5_1, IQ4_NL or IQ4_XS, which are unpacked to f32. */
 /* Opens a model for inference. options or NULL: defaults. */
 ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                            att_language_model **out);
@@ -370,9 +370,9 @@ ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char 
 /* Writes a language model as a .gguf file for llama.cpp: matrices as dtype and vectors as f32. dtype is f32, f16, bf16,
  * or a quantized type to which att_tensor_convert converts. With those of blocks of 256 the output layer is ATT_Q6_K.
  * Matrices whose rows are not in whole blocks have another type, as in llama.cpp: ATT_Q5_0 instead of ATT_Q4_K,
- * ATT_Q5_1 instead of ATT_Q5_K, ATT_Q8_0 instead of ATT_Q6_K, f16 instead of those of 32. model: a folder of
- * LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM, or of MistralForCausalLM without a sliding window, with its
- * tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a .gguf file or a folder with
+ * ATT_Q5_1 instead of ATT_Q5_K, ATT_Q8_0 instead of ATT_Q6_K, f16 instead of those of 32. model: a folder
+ * with its tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2), and without a
+ * sliding window, except Phi-3's; or a .gguf file or a folder with
  * one, whose values are copied except the type. An existing file is replaced; the new one appears completely or not at
  * all. options or NULL: defaults. Errors: those of opening the model and its tokenizer; settings of either that the
  * format cannot express; a number that is too large for dtype; file is the model itself.

@@ -48,10 +48,10 @@ static att_status open_encoder(att_text_classifier *m, const char *folder, const
                                      .init = {.size = sizeof change.init, .kind = ATT_INIT_NORMAL, .value = 0.02},
                                      .seed = o->labels ? o->labels->seed : 0,
                                      .user = o};
-    const att_model_kind *kind = att_encoder_kinds[0];
+    const att_model_kind *kind = NULL;
     if (!base->trainable)
-        return att_model_open_as_changed(base->ctx, "att_text_classifier_open", att_encoder_kinds, kind, folder,
-                                         options, &change, &m->encoder);
+        return att_model_open_as_changed(base->ctx, "att_text_classifier_open", att_encoder_kinds, folder, options,
+                                         &change, &m->encoder);
     const att_status s = att_model_kind_find(base->ctx, "att_text_classifier_open_for_training", folder,
                                              att_encoder_kinds, &kind, &m->encoder);
     return s ? s

@@ -112,17 +112,46 @@ static att_status write_generation_config(att_gguf *g, const att_new_folder *f)
     return s ? s : att_settings_write(f->ctx, f->path, "generation_config.json", root);
 }
 
+/* Transposes the matrices of the layers of GPT-2, which are [in, out] in a folder. Quantized ones become f32 in
+ * memory [w->count], which the caller frees. */
+static att_status transpose_gpt2(att_gguf *g, att_gguf_weights *w, float **memory)
+{
+    att_status s = ATT_OK;
+    if (strcmp(att_gguf_text(g, "general.architecture", ""), "gpt2") != 0)
+        return s;
+    for (int64_t i = 0; !s && i < w->count; i++) {
+        att_tensor *t = &w->tensor[i], floats;
+        if (t->rank != 2 || !strstr(w->name[i], ".h."))
+            continue;
+        if (att_dtype_size(t->dtype) == 0) {
+            memory[i] = att_alloc(w->ctx, (size_t)att_elements(t), sizeof **memory);
+            s = memory[i] ? att_wrap(&floats, memory[i], ATT_F32, 2, t->dim, NULL) : ATT_ERR_MEMORY;
+            s = s ? s : att_tensor_convert(w->ctx, t, &floats);
+            *t = floats;
+        }
+        *t = (att_tensor){t->data, t->dtype, 2, {t->dim[1], t->dim[0]}, {t->stride[1], t->stride[0]}};
+    }
+    return s;
+}
+
 static att_status write_gguf(const att_new_folder *f, const char *path, conversion *c)
 {
     att_gguf *g;
     att_gguf_weights w = {.ctx = f->ctx};
+    float **memory = NULL;
     att_status s = att_gguf_open(f->ctx, path, &g);
     s = s ? s : write_config(g, f, c->dtype);
     s = s ? s : write_generation_config(g, f);
     s = s ? s : write_tokenizer(g, f);
     s = s ? s : write_tokenizer_config(g, f);
     s = s ? s : att_gguf_weights_read(f->ctx, g, &w);
+    memory = s ? NULL : att_calloc(f->ctx, (size_t)w.count + 1, sizeof *memory);
+    s = s || memory ? s : ATT_ERR_MEMORY;
+    s = s ? s : transpose_gpt2(g, &w, memory);
     s = s ? s : write_weights(f, w.count, w.name, w.tensor, c, path);
+    for (int64_t i = 0; memory && i < w.count; i++)
+        att_free(f->ctx, memory[i]);
+    att_free(f->ctx, memory);
     att_gguf_weights_free(&w);
     att_gguf_free(g);
     return s;

@@ -96,6 +96,8 @@ static void put_type(source *f)
 
 /* ---- values of a folder */
 
+static bool is_gpt2(const source *f) { return strcmp(f->c.type, "gpt2") == 0; }
+
 static void put_int(source *f, const char *name, int64_t x)
 {
     char key[KEY];
@@ -157,20 +159,25 @@ static void put_settings(source *f)
     put_int(f, "block_count", c->layers);
     put_int(f, "feed_forward_length", c->intermediate);
     put_int(f, "attention.head_count", c->heads);
+    if (is_gpt2(f)) {
+        put_number(f, "attention.layer_norm_epsilon", (double)c->eps);
+        return;
+    }
     put_int(f, "attention.head_count_kv", c->kv_heads);
     if (c->head_dim * c->heads != c->hidden) {
         put_int(f, "attention.key_length", c->head_dim);
         put_int(f, "attention.value_length", c->head_dim);
     }
     put_number(f, "attention.layer_norm_rms_epsilon", (double)c->eps);
+    if (strcmp(c->type, "phi3") == 0)
+        put_int(f, "attention.sliding_window", c->window);
     put_rotary(f);
 }
 
 static att_status read_settings(source *f)
 {
-    static const char *const types[][2] = {{"llama", "llama"},
-                                           {"mistral", "llama"},
-                                           {"qwen2", "qwen2"},
+    static const char *const types[][2] = {{"gpt2", "gpt2"},   {"llama", "llama"}, {"mistral", "llama"},
+                                           {"olmo2", "olmo2"}, {"phi3", "phi3"},   {"qwen2", "qwen2"},
                                            {"qwen3", "qwen3"}}; /* architectures of the file */
     enum { TYPES = sizeof types / sizeof *types };
     att_settings *s = &f->settings;
@@ -181,12 +188,12 @@ static att_status read_settings(source *f)
         i++;
     if (i == TYPES && !s->status)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
-                          "\"model_type\" is \"%.80s\", which is not supported in a .gguf file; llama, mistral, qwen2 "
-                          "and qwen3 are",
+                          "\"model_type\" is \"%.80s\", which is not supported in a .gguf file; gpt2, llama, "
+                          "mistral, olmo2, phi3, qwen2 and qwen3 are",
                           type);
-    if (!s->status)
+    if (!s->status && strcmp(type, "gpt2") != 0)
         att_llama_config_read(s, &f->c);
-    if (!s->status && f->c.window > 0)
+    if (!s->status && f->c.window > 0 && strcmp(type, "phi3") != 0)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"sliding_window\" is %lld, which a .gguf file of %s cannot express",
                           (long long)f->c.window, type);
     if (!s->status)
@@ -246,6 +253,14 @@ static void order_rows(att_tensor *t, int64_t head_dim)
     t->rank += 2;
 }
 
+/* Transposes a matrix of the layers of GPT-2, which is [in, out] in a folder. */
+static void transpose(att_tensor *t)
+{
+    const int64_t dim = t->dim[0], stride = t->stride[0];
+    t->dim[0] = t->dim[1], t->stride[0] = t->stride[1];
+    t->dim[1] = dim, t->stride[1] = stride;
+}
+
 /* Makes a vector of [1, n], which a folder may have. */
 static void drop_row(att_tensor *t)
 {
@@ -256,11 +271,12 @@ static void drop_row(att_tensor *t)
     t->rank--;
 }
 
-/* Returns whether a tensor is unused and therefore not written: a tied output layer, and frequencies in older
- * folders. */
+/* Returns whether a tensor is unused and therefore not written: a tied output layer, and frequencies and masks in
+ * older folders. */
 static bool is_unused(const source *f, const char *name)
 {
-    return (f->c.tied && strcmp(name, "lm_head.weight") == 0) || strstr(name, "rotary_emb.");
+    return (f->c.tied && strcmp(name, "lm_head.weight") == 0) || strstr(name, "rotary_emb.") ||
+           (is_gpt2(f) && (strstr(name, ".attn.bias") || strstr(name, ".attn.masked_bias")));
 }
 
 static att_status put_tensor(source *f, int64_t i, char name[ATT_CHECKPOINT_NAME])
@@ -269,12 +285,14 @@ static att_status put_tensor(source *f, int64_t i, char name[ATT_CHECKPOINT_NAME
     att_gguf_entry e = {.name = name};
     if (is_unused(f, theirs))
         return ATT_OK;
-    if (!att_gguf_weight_name(theirs, name))
+    if (!att_gguf_weight_name(f->c.type, theirs, name))
         return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.80s\" has no name in a .gguf file",
                         f->checkpoint->path, theirs);
     const att_status s = att_checkpoint_get(f->checkpoint, i, &e.value);
     while (e.value.rank > 1 && e.value.dim[0] == 1 && f->c.vocabulary > 1)
         drop_row(&e.value);
+    if (is_gpt2(f) && e.value.rank == 2 && strncmp(name, "blk.", 4) == 0)
+        transpose(&e.value);
     e.rank = e.value.rank;
     memcpy(e.dim, e.value.dim, sizeof e.dim);
     e.dtype = type_of(f, name, e.rank, e.dim);
@@ -313,19 +331,38 @@ static att_status check(void *user, const char *path)
     return s;
 }
 
-/* Opens the model, to check that its settings and its weights fit together. */
-static att_status check_model(att_ctx *ctx, const char *model)
+/* Opens the model, to check that its settings and its weights fit together. info or NULL: its sizes. */
+static att_status check_model(att_ctx *ctx, const char *model, att_language_model_info *info)
 {
     att_language_model *m;
-    const att_status s = att_language_model_open(ctx, model, NULL, &m);
+    att_status s = att_language_model_open(ctx, model, NULL, &m);
+    if (!s && info)
+        s = att_language_model_describe(m, info);
     att_language_model_free(m);
     return s;
 }
 
+/* Sets what a .gguf file has of the settings of GPT-2. */
+static void set_gpt2(source *f, const att_language_model_info *i)
+{
+    f->c.vocabulary = i->vocabulary;
+    f->c.hidden = i->hidden;
+    f->c.layers = i->layers;
+    f->c.heads = f->c.kv_heads = i->heads;
+    f->c.head_dim = i->head_dim;
+    f->c.intermediate = i->intermediate;
+    f->c.max_positions = i->max_positions;
+    f->c.tied = i->tied;
+    f->c.eps = (float)att_settings_number_or(&f->settings, "layer_norm_epsilon", 0, 1, 1e-5);
+}
+
 static att_status write_folder(source *f, const char *file)
 {
+    att_language_model_info info = {.size = sizeof info};
     att_status s = read_settings(f);
-    s = s ? s : check_model(f->ctx, f->model);
+    s = s ? s : check_model(f->ctx, f->model, &info);
+    if (!s && is_gpt2(f))
+        set_gpt2(f, &info);
     s = s ? s : att_gguf_vocabulary_open(&f->vocabulary, f->ctx, f->model);
     if (!s)
         put_settings(f);
@@ -375,7 +412,7 @@ static att_status write_gguf(source *f, const char *file)
 {
     char key[KEY];
     att_gguf *g;
-    att_status s = check_model(f->ctx, f->model);
+    att_status s = check_model(f->ctx, f->model, NULL);
     s = s ? s : att_gguf_open(f->ctx, f->model, &g);
     if (s)
         return s;

@@ -85,7 +85,8 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     const int64_t i = find_ours(c, name, theirs);
     if (i < 0) {
         char in_gguf[NAME_SIZE];
-        const bool renamed = c->gguf && att_gguf_weight_name(theirs, in_gguf);
+        const bool renamed =
+            c->gguf && att_gguf_weight_name(att_gguf_text(c->gguf, "general.architecture", ""), theirs, in_gguf);
         return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, renamed ? in_gguf : theirs);
     }
     const char *path = c->entry[i].file ? c->entry[i].file->path : c->path;

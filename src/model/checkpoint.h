@@ -25,8 +25,8 @@ bool att_checkpoint_translate_row(const att_checkpoint_name *row, const char *pr
 /* Maps our `name` by the first row that matches -> theirs; false: none. */
 bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
                               char theirs[ATT_CHECKPOINT_NAME]);
-/* Writes the name in a .gguf file of a tensor of a folder like Llama's; false: none. (gguf_weights.c) */
-bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME]);
+/* Writes the name in a .gguf file of this architecture of a tensor of a folder; false: none. (gguf_weights.c) */
+bool att_gguf_weight_name(const char *architecture, const char *theirs, char name[ATT_CHECKPOINT_NAME]);
 
 typedef struct att_checkpoint_file {
     char path[ATT_MAX_PATH];

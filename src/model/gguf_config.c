@@ -7,18 +7,28 @@
 
 enum { MAX_LAYERS = 1024, MAX_FEATURES = 1 << 19, MAX_POSITIONS = 1 << 24, MAX_PAIRS = 512, KEY = 128 };
 
+typedef struct reader reader;
 typedef struct architecture {
     const char *name, *class;
+    bool window, partial_rotary; /* of phi3 */
+    void (*read)(reader *r);
 } architecture;
+static void read_gpt2(reader *r);
+static void read_llama(reader *r);
 static const architecture architectures[] = {
-    {"llama", "LlamaForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"}};
+    {"gpt2", "GPT2LMHeadModel", .read = read_gpt2},
+    {"llama", "LlamaForCausalLM", .read = read_llama},
+    {"olmo2", "Olmo2ForCausalLM", .read = read_llama},
+    {"phi3", "Phi3ForCausalLM", .window = true, .partial_rotary = true, .read = read_llama},
+    {"qwen2", "Qwen2ForCausalLM", .read = read_llama},
+    {"qwen3", "Qwen3ForCausalLM", .read = read_llama}};
 
-typedef struct reader {
+struct reader {
     att_gguf *g;
     const architecture *a;
     json_t *root;
     char key[KEY];
-} reader;
+};
 
 /* Returns the key of a name: "llama.attention.head_count" for "attention.head_count". */
 static const char *key_of(reader *r, const char *name)
@@ -73,7 +83,9 @@ static const architecture *find_architecture(att_gguf *g)
         if (strcmp(architectures[i].name, name) == 0)
             return &architectures[i];
     att_gguf_fail(g, ATT_ERR_UNSUPPORTED,
-                  "\"general.architecture\" is \"%.80s\", which is not supported; llama, qwen2 and qwen3 are", name);
+                  "\"general.architecture\" is \"%.80s\", which is not supported; gpt2, llama, olmo2, phi3, qwen2 "
+                  "and qwen3 are",
+                  name);
     return &architectures[0];
 }
 
@@ -140,13 +152,29 @@ static const char *read_scaling(reader *r, double *factor)
     return att_gguf_text(r->g, key_of(r, "rope.scaling.type"), *factor != 1 ? "linear" : "none");
 }
 
+/* Sets the share of a head's features that are rotated. */
+static void set_part(reader *r, json_t *rope, int64_t dims, int64_t head_dim)
+{
+    if (dims == head_dim)
+        return;
+    if (r->a->partial_rotary)
+        json_object_set_new(rope, "partial_rotary_factor", short_number((double)dims / (double)head_dim));
+    else
+        att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED,
+                      "\"%s.rope.dimension_count\" is not the size of heads, %lld: rotating a part of them is not "
+                      "supported",
+                      r->a->name, (long long)head_dim);
+}
+
 static void set_rotary(reader *r, int64_t head_dim)
 {
+    const int64_t dims = has(r, "rope.dimension_count") ? att_gguf_int(r->g, r->key, 1, head_dim) : head_dim;
     float factor[MAX_PAIRS];
     double largest, linear;
     const double base = get_number(r, "rope.freq_base", 10000);
     json_t *rope = json_pack("{s:o}", "rope_theta", short_number(base));
-    const int64_t n = read_factors(r, head_dim, factor);
+    const int64_t n = read_factors(r, dims, factor);
+    set_part(r, rope, dims, head_dim);
     const char *type = read_scaling(r, &linear);
     if (n > 0 && strcmp(type, "none") != 0)
         att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED,
@@ -177,15 +205,20 @@ static void refuse_others(reader *r, int64_t head_dim, int64_t positions)
     if (has(r, "attention.value_length") && get_int(r, "attention.value_length", MAX_FEATURES) != head_dim)
         att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED, "\"%s\" is not the size of keys, %lld, which is not supported", r->key,
                       (long long)head_dim);
-    if (has(r, "rope.dimension_count") && get_int(r, "rope.dimension_count", MAX_FEATURES) != head_dim)
-        att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED,
-                      "\"%s\" is not the size of heads, %lld: rotating a part of them is not supported", r->key,
-                      (long long)head_dim);
-    if (has(r, "attention.sliding_window") && att_gguf_int(r->g, r->key, 0, INT32_MAX) < positions &&
+    if (!r->a->window && has(r, "attention.sliding_window") && att_gguf_int(r->g, r->key, 0, INT32_MAX) < positions &&
         att_gguf_int(r->g, r->key, 0, INT32_MAX) > 0)
         att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED, "\"%s\": a sliding window is not supported", r->key);
     if (has(r, "rope.scale_linear"))
         att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED, "\"%s\" is an old setting, which is not supported", r->key);
+}
+
+/* Reads the number of tokens. */
+static int64_t vocabulary_of(reader *r)
+{
+    const att_gguf_tensor *embedding = att_gguf_find(r->g, "token_embd.weight");
+    if (!embedding)
+        att_gguf_fail(r->g, ATT_ERR_FORMAT, "there is no tensor \"token_embd.weight\"");
+    return embedding ? embedding->dim[0] : 1;
 }
 
 static void set_sizes(reader *r)
@@ -196,10 +229,7 @@ static void set_sizes(reader *r)
     const int64_t head_dim =
         has(r, "attention.key_length") ? get_int(r, "attention.key_length", MAX_FEATURES) : hidden / heads;
     const int64_t positions = get_int(r, "context_length", MAX_POSITIONS);
-    const att_gguf_tensor *embedding = att_gguf_find(r->g, "token_embd.weight");
-    if (!embedding)
-        att_gguf_fail(r->g, ATT_ERR_FORMAT, "there is no tensor \"token_embd.weight\"");
-    set(r, "vocab_size", json_integer(embedding ? embedding->dim[0] : 1));
+    set(r, "vocab_size", json_integer(vocabulary_of(r)));
     set(r, "hidden_size", json_integer(hidden));
     set(r, "num_hidden_layers", json_integer(get_int(r, "block_count", MAX_LAYERS)));
     set(r, "num_attention_heads", json_integer(heads));
@@ -224,19 +254,52 @@ static void set_ids(reader *r)
             set(r, keys[i][0], json_integer(att_gguf_int(r->g, keys[i][1], 0, INT32_MAX)));
 }
 
+static void read_llama(reader *r)
+{
+    const char *name = r->a->name;
+    set_sizes(r);
+    set(r, "hidden_act", json_string("silu"));
+    if (strcmp(name, "qwen2") != 0 && strcmp(name, "phi3") != 0) /* config.json does not state their biases */
+        set(r, "attention_bias", json_boolean(att_gguf_find(r->g, "blk.0.attn_q.bias") != NULL));
+    if (strcmp(name, "llama") == 0)
+        set(r, "mlp_bias", json_boolean(att_gguf_find(r->g, "blk.0.ffn_up.bias") != NULL));
+    if (!r->a->window)
+        return;
+    const int64_t window =
+        has(r, "attention.sliding_window") ? att_gguf_int(r->g, r->key, 0, INT32_MAX) : 0; /* 0: none */
+    set(r, "sliding_window", window ? json_integer(window) : json_null());
+    set(r, "pad_token_id", json_null()); /* the class has a default beyond small vocabularies */
+    if (has(r, "rope.scaling.original_context_length"))
+        set(r, "original_max_position_embeddings", json_integer(att_gguf_int(r->g, r->key, 1, MAX_POSITIONS)));
+}
+
+static void read_gpt2(reader *r)
+{
+    static const struct {
+        const char *name, *key;
+        int64_t max;
+    } sizes[] = {{"n_embd", "embedding_length", MAX_FEATURES},
+                 {"n_layer", "block_count", MAX_LAYERS},
+                 {"n_head", "attention.head_count", MAX_FEATURES},
+                 {"n_inner", "feed_forward_length", MAX_FEATURES},
+                 {"n_positions", "context_length", MAX_POSITIONS}};
+    set(r, "vocab_size", json_integer(vocabulary_of(r)));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        set(r, sizes[i].name, json_integer(get_int(r, sizes[i].key, sizes[i].max)));
+    if (!has(r, "attention.layer_norm_epsilon"))
+        att_gguf_fail(r->g, ATT_ERR_FORMAT, "there is no \"%s\"", r->key);
+    set(r, "layer_norm_epsilon", short_number(get_number(r, "attention.layer_norm_epsilon", 0)));
+    set(r, "activation_function", json_string("gelu_new"));
+}
+
 att_status att_gguf_config(att_gguf *g, json_t **root)
 {
     reader r = {.g = g, .a = find_architecture(g), .root = json_object()};
     set(&r, "architectures", json_pack("[s]", r.a->class));
     set(&r, "model_type", json_string(r.a->name));
-    set_sizes(&r);
+    r.a->read(&r);
     set_ids(&r);
-    set(&r, "hidden_act", json_string("silu"));
     set(&r, "tie_word_embeddings", json_boolean(!att_gguf_find(g, "output.weight")));
-    if (strcmp(r.a->name, "qwen2") != 0) /* qwen2 has biases without a setting for them */
-        set(&r, "attention_bias", json_boolean(att_gguf_find(g, "blk.0.attn_q.bias") != NULL));
-    if (strcmp(r.a->name, "llama") == 0)
-        set(&r, "mlp_bias", json_boolean(att_gguf_find(g, "blk.0.ffn_up.bias") != NULL));
     if (att_gguf_error(g))
         json_decref(r.root), r.root = NULL;
     *root = r.root;

@@ -7,7 +7,7 @@
 #include "io/settings.h"
 
 /* Makes settings in the format of config.json, with integers as integers -> *root. Errors: an architecture other than
- * llama, qwen2 and qwen3 (the message names it); settings that these do not have. (gguf_config.c)
+ * gpt2, llama, olmo2, phi3, qwen2 and qwen3 (the message names it); settings that these do not have. (gguf_config.c)
  *
  * Factors of frequencies become "rope_type": "llama3" if they are those of Llama 3, and otherwise "factors", which only
  * attend knows. */

@@ -10,22 +10,68 @@
 #include <string.h>
 
 #define BOTH ATT_CHECKPOINT_LINEAR
-static const att_checkpoint_name names[] = {
+static const att_checkpoint_name like_llama[] = {
     {"token_embd.weight", "embed_tokens.weight"},
-    {"blk.*.attn_norm.weight", "layers.*.input_layernorm.weight"},
     BOTH("blk.*.attn_q", "layers.*.self_attn.q_proj"),
     BOTH("blk.*.attn_k", "layers.*.self_attn.k_proj"),
     BOTH("blk.*.attn_v", "layers.*.self_attn.v_proj"),
     BOTH("blk.*.attn_output", "layers.*.self_attn.o_proj"),
     {"blk.*.attn_q_norm.weight", "layers.*.self_attn.q_norm.weight"},
     {"blk.*.attn_k_norm.weight", "layers.*.self_attn.k_norm.weight"},
-    {"blk.*.ffn_norm.weight", "layers.*.post_attention_layernorm.weight"},
     BOTH("blk.*.ffn_gate", "layers.*.mlp.gate_proj"),
     BOTH("blk.*.ffn_up", "layers.*.mlp.up_proj"),
     BOTH("blk.*.ffn_down", "layers.*.mlp.down_proj"),
     {"output_norm.weight", "norm.weight"},
     {0},
 };
+static const att_checkpoint_name norms_before[] = {
+    {"blk.*.attn_norm.weight", "layers.*.input_layernorm.weight"},
+    {"blk.*.ffn_norm.weight", "layers.*.post_attention_layernorm.weight"},
+    {0},
+};
+static const att_checkpoint_name norms_after[] = {
+    {"blk.*.post_attention_norm.weight", "layers.*.post_attention_layernorm.weight"},
+    {"blk.*.post_ffw_norm.weight", "layers.*.post_feedforward_layernorm.weight"},
+    {0},
+};
+static const att_checkpoint_name fused[] = {
+    {"blk.*.attn_qkv.weight", "layers.*.self_attn.qkv_proj.weight"},
+    {"blk.*.ffn_up.weight", "layers.*.mlp.gate_up_proj.weight"},
+    {0},
+};
+static const att_checkpoint_name gpt2[] = {
+    {"token_embd.weight", "wte.weight"},
+    {"position_embd.weight", "wpe.weight"},
+    BOTH("blk.*.attn_norm", "h.*.ln_1"),
+    BOTH("blk.*.attn_qkv", "h.*.attn.c_attn"),
+    BOTH("blk.*.attn_output", "h.*.attn.c_proj"),
+    BOTH("blk.*.ffn_norm", "h.*.ln_2"),
+    BOTH("blk.*.ffn_up", "h.*.mlp.c_fc"),
+    BOTH("blk.*.ffn_down", "h.*.mlp.c_proj"),
+    BOTH("output_norm", "ln_f"),
+    {0},
+};
+
+/* Names of tensors in .gguf files of an architecture, and in folders, after a prefix. The first row that fits counts.
+ */
+typedef struct name_table {
+    const char *architecture, *prefix;
+    const att_checkpoint_name *names[4]; /* up to NULL */
+} name_table;
+static const name_table tables[] = {{"gpt2", "transformer.", {gpt2}},
+                                    {"llama", "model.", {norms_before, like_llama}},
+                                    {"olmo2", "model.", {norms_after, like_llama}},
+                                    {"phi3", "model.", {fused, norms_before, like_llama}},
+                                    {"qwen2", "model.", {norms_before, like_llama}},
+                                    {"qwen3", "model.", {norms_before, like_llama}}};
+
+static const name_table *table_of(const char *architecture)
+{
+    const name_table *t = tables;
+    while (t < tables + sizeof tables / sizeof *tables - 1 && strcmp(t->architecture, architecture) != 0)
+        t++;
+    return t;
+}
 
 enum { ALIGN = 64 };
 
@@ -48,22 +94,29 @@ static bool rename_tensor(att_gguf *g, const char *name, char theirs[ATT_CHECKPO
         strcpy(theirs, "lm_head.weight");
         return true;
     }
-    const bool found = att_checkpoint_translate(names, "model.", name, theirs);
+    const name_table *t = table_of(att_gguf_text(g, "general.architecture", ""));
+    bool found = false;
+    for (int i = 0; !found && t->names[i]; i++)
+        found = att_checkpoint_translate(t->names[i], t->prefix, name, theirs);
     if (!found)
         att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has no place in a model of this architecture", name);
     return found;
 }
 
-bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME])
+bool att_gguf_weight_name(const char *architecture, const char *theirs, char name[ATT_CHECKPOINT_NAME])
 {
-    att_checkpoint_name reverse[sizeof names / sizeof names[0]] = {{0}};
-    for (size_t i = 0; names[i].ours; i++)
-        reverse[i] = (att_checkpoint_name){names[i].theirs, names[i].ours};
+    const name_table *t = table_of(architecture);
+    const size_t prefix = strlen(t->prefix);
     if (strcmp(theirs, "lm_head.weight") == 0) {
         strcpy(name, "output.weight");
         return true;
     }
-    return att_checkpoint_translate(reverse, "", strncmp(theirs, "model.", 6) ? theirs : theirs + 6, name);
+    theirs += strncmp(theirs, t->prefix, prefix) ? 0 : prefix;
+    for (int i = 0; t->names[i]; i++)
+        for (const att_checkpoint_name *row = t->names[i]; row->ours; row++)
+            if (att_checkpoint_translate_row(&(att_checkpoint_name){row->theirs, row->ours}, "", theirs, name))
+                return true;
+    return false;
 }
 
 /* Returns the size of heads if their rows are in another order; otherwise 0. */

@@ -277,13 +277,11 @@ static att_status check_open(att_ctx *ctx, const char *caller, const char *folde
 att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
                                const att_model_kind **kind, void *out)
 {
-    char gguf[ATT_MAX_PATH];
     att_settings config;
-    att_status s = check_open(ctx, caller, folder, out);
-    s = s ? s : att_gguf_path(ctx, folder, "config.json", gguf);
-    if (s || *gguf)
+    const att_status s = check_open(ctx, caller, folder, out);
+    if (s)
         return s;
-    att_settings_read(&config, ctx, folder, "config.json", true);
+    att_model_settings_read(&config, ctx, folder, "config.json", true);
     *kind = att_model_kind_of(&config, kinds, "");
     att_settings_close(&config);
     return config.status;
@@ -345,18 +343,17 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
     return open_for_inference(ctx, caller, kind, folder, options, NULL, out);
 }
 
-att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
-                             const att_model_kind *gguf, const char *folder, const att_model_options *options,
-                             void *out)
+att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds, const char *folder,
+                             const att_model_options *options, void *out)
 {
-    return att_model_open_as_changed(ctx, caller, kinds, gguf, folder, options, NULL, out);
+    return att_model_open_as_changed(ctx, caller, kinds, folder, options, NULL, out);
 }
 
 att_status att_model_open_as_changed(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
-                                     const att_model_kind *gguf, const char *folder, const att_model_options *options,
+                                     const char *folder, const att_model_options *options,
                                      const att_model_change *change, void *out)
 {
-    const att_model_kind *kind = gguf;
+    const att_model_kind *kind = NULL;
     att_file_source files;
     if (out)
         set_out(NULL, out);

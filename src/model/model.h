@@ -80,8 +80,8 @@ struct att_model {
 /* Returns which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have
  * failed, with a message that has the purpose: " for embeddings of sentences", or "". */
 const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose);
-/* Finds the kind that opens FOLDER's config.json, and checks the arguments of a following att_model_open_for_training.
- * *kind is unchanged if the weights are a .gguf file. */
+/* Finds the kind that opens FOLDER's config.json, or what a .gguf file has in its place, and checks the arguments of a
+ * following att_model_open_for_training. */
 att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
                                const att_model_kind **kind, void *out);
 
@@ -90,14 +90,12 @@ att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *fol
  * content. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out);
-/* Opens a model as att_model_open does, by the kind that opens FOLDER's config.json, or by `gguf` if the weights are a
- * .gguf file. */
-att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
-                             const att_model_kind *gguf, const char *folder, const att_model_options *options,
-                             void *out);
+/* Opens a model as att_model_open does, by the kind that att_model_kind_find finds. */
+att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds, const char *folder,
+                             const att_model_options *options, void *out);
 /* Opens a model as att_model_open_as does, and makes the change, or none if that is NULL. */
 att_status att_model_open_as_changed(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
-                                     const att_model_kind *gguf, const char *folder, const att_model_options *options,
+                                     const char *folder, const att_model_options *options,
                                      const att_model_change *change, void *out);
 /* Opens a model for training; it gets f32 weights of its own, except frozen ones. options or NULL: defaults. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,

@@ -16,13 +16,13 @@ att_var *att_encoder_prepare(att_tape *t, const void *model)
 
 att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_encoder **out)
 {
-    return att_model_open_as(ctx, __func__, att_encoder_kinds, att_encoder_kinds[0], folder, options, out);
+    return att_model_open_as(ctx, __func__, att_encoder_kinds, folder, options, out);
 }
 
 att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
                                          att_encoder **out)
 {
-    const att_model_kind *kind = att_encoder_kinds[0];
+    const att_model_kind *kind = NULL;
     const att_status s = att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
     return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, options, out);
 }
@@ -30,7 +30,7 @@ att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, const
 att_status att_encoder_open_inside(const att_model *outer, const char *folder, const att_model_extension *extension,
                                    att_encoder **out)
 {
-    const att_model_kind *kind = att_encoder_kinds[0];
+    const att_model_kind *kind = NULL;
     const att_status s = att_model_kind_find(outer->ctx, outer->progress.call, folder, att_encoder_kinds, &kind, out);
     return s ? s : att_model_open_inside(outer, kind, folder, extension, out);
 }

@@ -66,8 +66,8 @@ static void configure(att_model *base, att_settings *s)
 
 /* ---- weights */
 
-/* The matrices of the class Conv1D are [in, out], the transpose of those in attend; one has queries, keys and values
- * side by side. Parameters are views of these. */
+/* The matrices of the class Conv1D are [in, out], the transpose of those in attend and in .gguf files; one has queries,
+ * keys and values side by side. Parameters are views of these. */
 static const struct {
     const char *name;
     int part, parts;
@@ -79,7 +79,8 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
     att_checkpoint *file = ((gpt2 *)model)->base.model.checkpoint;
     for (size_t i = 0; i < sizeof conv1d / sizeof conv1d[0]; i++)
         if (strstr(name, conv1d[i].name)) {
-            const att_checkpoint_part part = {conv1d[i].parts * dim[0], conv1d[i].part * dim[0], .transposed = true};
+            const att_checkpoint_part part = {conv1d[i].parts * dim[0], conv1d[i].part * dim[0],
+                                              .transposed = !file->gguf};
             return att_checkpoint_load_part(file, name, rank, dim, part, out);
         }
     return att_checkpoint_load(file, name, rank, dim, out);

@@ -14,7 +14,7 @@ att_var *att_language_base_prepare(att_tape *t, const void *model)
 att_status att_language_base_open_inside(const att_model *outer, const char *folder,
                                          const att_model_extension *extension, att_language_model **out)
 {
-    const att_model_kind *kind = att_language_base_kinds[0];
+    const att_model_kind *kind = NULL;
     const att_status s =
         att_model_kind_find(outer->ctx, outer->progress.call, folder, att_language_base_kinds, &kind, out);
     return s ? s : att_model_open_inside(outer, kind, folder, extension, out);

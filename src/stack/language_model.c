@@ -12,11 +12,10 @@ att_var *att_language_model_prepare(att_tape *t, const void *model)
     return att_language_model_apply(t, model, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, NULL);
 }
 
-/* A .gguf file has Llama's architecture; gguf_config.c refuses others. */
 att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                    att_language_model **out)
 {
-    return att_model_open_as(ctx, __func__, att_language_kinds, &att_llama.kind, folder, options, out);
+    return att_model_open_as(ctx, __func__, att_language_kinds, folder, options, out);
 }
 
 void att_language_model_free(att_language_model *m) { att_model_free(m); }

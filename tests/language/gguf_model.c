@@ -67,6 +67,13 @@ static void logits_are_those_of_the_folder(void **state)
     assert_same_logits(&tiny_llamas[4], NULL, 0);
     assert_string_equal(tiny_llamas[5].name, "qwen3");
     assert_same_logits(&tiny_llamas[5], NULL, 0);
+    assert_string_equal(tiny_llamas[6].name, "olmo2");
+    assert_same_logits(&tiny_llamas[6], NULL, 0);
+    const gguf_value phi3[] = {{"phi3.rope.freq_base", GGUF_F32, .number = 1000},
+                               {"phi3.rope.dimension_count", GGUF_U32, .number = 2},
+                               {"phi3.attention.sliding_window", GGUF_U32, .number = 6}};
+    assert_string_equal(tiny_llamas[7].name, "phi3");
+    assert_same_logits(&tiny_llamas[7], &(tiny_gguf){.change = phi3, .changes = 3}, 0);
 }
 
 static void a_folder_with_one_file_is_a_model(void **state)
@@ -303,7 +310,7 @@ static void models_that_are_not_built_are_refused_by_name(void **state)
     (void)state;
     const att_status no = ATT_ERR_UNSUPPORTED, bad = ATT_ERR_FORMAT;
     assert_value_refused((gguf_value){"general.architecture", GGUF_TEXT, .text = "gemma3"}, no,
-                         "\"gemma3\", which is not supported; llama, qwen2 and qwen3 are");
+                         "\"gemma3\", which is not supported; gpt2, llama, olmo2, phi3, qwen2 and qwen3 are");
     assert_value_refused((gguf_value){"general.architecture", .type = GGUF_NONE}, bad,
                          "there is no \"general.architecture\"");
     assert_value_refused((gguf_value){"llama.expert_count", GGUF_U32, .number = 8}, no, "mixtures of experts");
