@@ -299,21 +299,32 @@ ATT_API const char *att_chat_template_name(const att_chat_template *t);
 ATT_API const char *att_chat_template_end(const att_chat_template *t);
 
 /* A message of a conversation. A conversation is an array of messages, which must all have the size of the first one.
- */
+ * The role is "system", "user", "assistant", "tool", or another that templates use: "developer", "function", "ipython",
+ * "tool_results", "tool_response", "observation", "context". */
 typedef struct att_chat_message {
     size_t size;
-    const char *role; /* [call] "system", "user" or "assistant" */
+    const char *role; /* [call] */
     const char *text; /* [call] [bytes] */
     size_t bytes;
+    const char *more; /* [call] or NULL: a JSON object with further fields, such as {"tool_calls": [{"type": "function",
+                       * "function": {"name": "add", "arguments": {"a": 1}}}]}, "tool_call_id", "name" or
+                       * "reasoning_content"; "content", such as null, takes the place of text */
 } att_chat_message;
 
+/* JSON that a template may read. Its texts are those of messages: they never become special tokens. */
 typedef struct att_chat_options {
     size_t size;
-    bool reply; /* end the text where the model's answer begins (add_generation_prompt) */
+    bool reply;            /* end the text where the model's answer begins (add_generation_prompt) */
+    const char *tools;     /* [call] or NULL: a list of functions that the model may call, as in OpenAI's interface:
+                            * [{"type": "function", "function": {"name": "add", "description": "...", "parameters":
+                            * {"type": "object", ...}}}]. If a model has a template "tool_use", it is used. */
+    const char *documents; /* [call] or NULL: a list of documents, [{"title": "...", "text": "..."}] */
+    const char *variables; /* [call] or NULL: an object of other variables, such as {"enable_thinking": false} */
 } att_chat_options;
 /* Writes the text of a conversation, messages [n], as apply_chat_template of `transformers` does. options or NULL:
- * defaults. Errors: no message; an unknown role; ATT_ERR_ARGUMENT, the template refuses the conversation (by its
- * raise_exception), such as roles that do not alternate; ATT_ERR_FORMAT, the template fails, or reaches a limit. */
+ * defaults. Errors: no message; an unknown role; what should be JSON is not; ATT_ERR_ARGUMENT, the template refuses the
+ * conversation (by its raise_exception), such as roles that do not alternate; ATT_ERR_FORMAT, the template fails, or
+ * reaches a limit. */
 ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,
                                    const att_chat_options *options, att_text *out);
 /* Tokenizes the text of a conversation to the ids of `transformers`, except that special tokens are not recognized

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *model_name, *template_name, *system_message, *system_file, *load_file;
+static const char *model_name, *template_name, *system_message, *system_file, *load_file, *tools_file, *documents_file,
+    *variables;
 static int64_t max_tokens = 1024, lookup, top, threads;
 static int dtype;
 static cli_texts stop;
@@ -26,10 +27,18 @@ static const cli_option options[] = {
     {"system-file", 0, "FILE", .text = &system_file, .quiet = true, .help = "read the system message from this file"},
     {"load", 0, "FILE", .text = &load_file, .quiet = true,
      .help = "continue the conversation that /save has written, or another list of {\"role\": ..., \"content\": ...}"},
+    {"tools", 0, "FILE", .text = &tools_file, .quiet = true,
+     .help =
+         "functions that the model may call, as JSON in OpenAI's format: [{\"type\": \"function\", ...}]; a call is "
+         "printed, not run"},
+    {"documents", 0, "FILE", .text = &documents_file, .quiet = true,
+     .help = "documents for answers, as JSON: [{\"title\": ..., \"text\": ...}]"},
     {"template", 0, "NAME", .text = &template_name, .quiet = true,
      .help =
          "chat template: a file FILE.jinja, one of several that the model names, such as tool_use, or one that comes "
          "with attend, such as chatml or llama3; default: the model's"},
+    {"template-variables", 0, "JSON", .text = &variables, .quiet = true,
+     .help = "variables for the chat template, such as '{\"enable_thinking\": false}'"},
     {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
      .help = "maximum number of tokens of an answer; 0: as many as the model has positions for"},
     {"sample", 0, NULL, .flag = &given.sample,
@@ -193,7 +202,7 @@ static int load(chat *h, const char *argument)
     if (!*argument)
         return cli_fail("/load FILE: which file?");
     const int code = cli_conversation_load(&h->c, argument);
-    if (!code && !strcmp(h->c.message[h->c.count - 1].role, "user"))
+    if (!code && strcmp(h->c.message[h->c.count - 1].role, "assistant") != 0)
         cli_note("%s: the last message has no answer; /retry generates one", argument);
     return code;
 }
@@ -344,6 +353,8 @@ static int run(int n, char **arguments)
         code = cli_lookup_check(&m, lookup);
     if (!code)
         code = cli_conversation_open(&h.c, &m, template_name);
+    if (!code)
+        code = cli_conversation_lists(&h.c, tools_file, documents_file, variables);
     if (!code) {
         h.c.drop = may_drop;
         h.c.user = &h;

@@ -125,7 +125,14 @@ class Generator:
     @property
     def chat_end(self) -> str: ...
     def tokenize(self, text: str, /) -> list[int]: ...
-    def chat_ids(self, messages: Iterable[tuple[str, str]], /) -> list[int]: ...
+    def chat_ids(
+        self,
+        messages: Iterable[tuple[str, str, str | None]],
+        tools: str | None,
+        documents: str | None,
+        variables: str | None,
+        /,
+    ) -> list[int]: ...
 
 @final
 class Session:

@@ -1,4 +1,6 @@
 """Generator: language models that continue texts and answer, one or several at once."""
+import json
+
 from attend import _attend, _hub
 
 
@@ -51,12 +53,14 @@ class Generator:
                 if last:
                     return
 
-    def chat(self, messages, max_new_tokens=256, *, stream=False, stop=(), **options):
+    def chat(self, messages, max_new_tokens=256, *, tools=None, documents=None, template_variables=None, stream=False, stop=(),
+             **options):
         """The answer to messages, [{"role": "user", "content": "..."}], or to one str: a Generated, or with
-        stream=True its pieces"""
+        stream=True its pieces. tools, documents and template_variables (such as {"enable_thinking": False}) are those of
+        apply_chat_template; messages may have "tool_calls" and other fields"""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        ids = self._generator.chat_ids([(m["role"], m["content"]) for m in messages])
+        ids = self._generator.chat_ids([_message(m) for m in messages], _json(tools), _json(documents), _json(template_variables))
         stop = [stop] if isinstance(stop, str) else list(stop)
         if self._generator.chat_end:
             stop.append(self._generator.chat_end)
@@ -70,6 +74,19 @@ class Generator:
 
     def _ids(self, prompt):
         return self._generator.tokenize(prompt) if isinstance(prompt, str) else prompt
+
+
+def _json(value):
+    return None if value is None else json.dumps(value)
+
+
+def _message(message):
+    """(role, content, the other fields as JSON); a content that is not a str, such as None, is one of these"""
+    role, content = message["role"], message.get("content", "")
+    more = {k: v for k, v in message.items() if k not in ("role", "content")}
+    if not isinstance(content, str):
+        content, more["content"] = "", content
+    return role, content, _json(more or None)
 
 
 def _reopen(path, dtype):

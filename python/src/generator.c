@@ -89,7 +89,7 @@ static PyObject *tokenize(PyObject *self, PyObject *args)
     return tokens_list(state_of(self), status, &tokens);
 }
 
-/* Reads messages [(role, text)] of a tuple, which holds their characters. NULL with an exception */
+/* Reads messages [(role, text, JSON or None)] of a tuple, which holds their characters. NULL with an exception */
 static att_chat_message *messages_read(PyObject *tuple)
 {
     Py_ssize_t n = PyTuple_Size(tuple);
@@ -100,8 +100,9 @@ static att_chat_message *messages_read(PyObject *tuple)
         PyObject *item = PyTuple_GetItem(tuple, i);
         Py_ssize_t bytes = 0;
         if (!PyTuple_Check(item))
-            PyErr_SetString(PyExc_TypeError, "messages are tuples (role, text)");
-        else if (PyArg_ParseTuple(item, "ss#;messages are tuples (role, text)", &m[i].role, &m[i].text, &bytes))
+            PyErr_SetString(PyExc_TypeError, "messages are tuples (role, text, JSON or None)");
+        else if (PyArg_ParseTuple(item, "ss#z;messages are tuples (role, text, JSON or None)", &m[i].role, &m[i].text,
+                                  &bytes, &m[i].more))
             m[i].size = sizeof *m, m[i].bytes = (size_t)bytes;
         if (PyErr_Occurred()) {
             PyMem_Free(m);
@@ -111,11 +112,16 @@ static att_chat_message *messages_read(PyObject *tuple)
     return m;
 }
 
-/* messages: [(role, text)] -> ids that end where the answer begins */
-static PyObject *chat_ids(PyObject *self, PyObject *messages)
+/* messages: [(role, text, JSON or None)]; tools, documents, variables: JSON or None -> ids that end where the answer
+ * begins */
+static PyObject *chat_ids(PyObject *self, PyObject *args)
 {
     module_state *state = state_of(self);
     const generator *g = (generator *)self;
+    att_chat_options options = {.size = sizeof options, .reply = true};
+    PyObject *messages;
+    if (!PyArg_ParseTuple(args, "Ozzz:chat_ids", &messages, &options.tools, &options.documents, &options.variables))
+        return NULL;
     if (!g->chat)
         return raise_sentence(state, g->chat_status, "%U", g->no_chat);
     PyObject *tuple = PySequence_Tuple(messages);
@@ -128,8 +134,7 @@ static PyObject *chat_ids(PyObject *self, PyObject *messages)
     att_tokens tokens;
     att_status status;
     LONG_CALL_BEGIN
-    status = att_chat_tokenize(g->chat, att_text_generator_tokenizer(g->g), m, n,
-                               ATT_OPTIONS(att_chat_options, .reply = true), &tokens);
+    status = att_chat_tokenize(g->chat, att_text_generator_tokenizer(g->g), m, n, &options, &tokens);
     LONG_CALL_END(status)
     PyMem_Free(m);
     Py_DECREF(tuple);
@@ -150,8 +155,10 @@ static PyGetSetDef generator_properties[] = {
 
 static PyMethodDef generator_methods[] = {
     {"tokenize", tokenize, METH_VARARGS, "tokenize($self, text, /)\n--\n\nIts ids."},
-    {"chat_ids", chat_ids, METH_O,
-     "chat_ids($self, messages, /)\n--\n\nIds of messages [(role, text)], up to the answer."},
+    {"chat_ids", chat_ids, METH_VARARGS,
+     "chat_ids($self, messages, tools, documents, variables, /)\n--\n\nIds of messages [(role, text, JSON or None)], "
+     "up "
+     "to the answer."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -193,6 +193,19 @@ def test_a_chat(generator):
             generator.chat(bad)
 
 
+def test_tools_reach_the_chat_template(tmp_path):
+    shutil.copytree(pathlib.Path(__file__).resolve().parents[2] / "tests/golden/tiny_llama", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "chat_template.jinja").write_text(
+        "{% if tools %}{{ tools[0].name }}{% endif %}{% if documents %}{{ documents[0].text }}{% endif %}{% if x %}{{ x }}{% endif %}"
+        "{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ c.name }}{% endfor %}{% endfor %}")
+    model = attend.Generator(tmp_path)
+    messages = [{"role": "user", "content": "ab"}, {"role": "assistant", "content": None, "tool_calls": [{"name": "c"}]},
+                {"role": "tool", "content": "d"}]
+    want = model.generate("efgabcd", 5, temperature=0)
+    assert model.chat(messages, 5, tools=[{"name": "e"}], documents=[{"text": "f"}], template_variables={"x": "g"}, temperature=0) == want
+    assert model.chat("ab", 5, temperature=0) == model.generate("ab", 5, temperature=0)
+
+
 def test_a_model_without_a_chat_template(generator, tmp_path):
     [original] = pathlib.Path(generator._path).glob("*.gguf")
     file = shutil.copyfile(original, tmp_path / "model.gguf")

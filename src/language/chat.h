@@ -24,15 +24,15 @@ extern const char *const att_chat_token_names[ATT_CHAT_TOKENS];
 
 struct att_chat_template {
     att_ctx *ctx;
-    att_jinja *program;
-    att_bytes name, end; /* zero-terminated; end: the token after an answer; empty: none */
+    att_jinja *program, *with_tools; /* with_tools: for conversations with tools, or NULL */
+    att_bytes name, end;             /* zero-terminated; end: the token after an answer; empty: none */
     att_bytes token[ATT_CHAT_TOKENS];
 };
 
 /* The source of a template. */
 typedef struct att_chat_source {
     const char *path, *name;              /* for errors; for the user */
-    att_byte_view text;                   /* Jinja */
+    att_byte_view text, with_tools;       /* Jinja; data NULL: none */
     att_byte_view token[ATT_CHAT_TOKENS]; /* data NULL: none */
 } att_chat_source;
 
@@ -42,9 +42,18 @@ att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, a
  * one is named "default". NULL: there is none with this name. */
 const json_t *att_chat_template_text(const json_t *settings, const char *wanted);
 
-/* Appends the text of messages [n], which are checked, and the ranges of it that are from messages (att_literal). */
-att_status att_chat_write(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
-                          att_bytes *text, att_bytes *literal);
+/* What a template writes. JSON that is NULL is none. */
+typedef struct att_chat_conversation {
+    int64_t n;
+    const att_chat_message *messages; /* [n], which are checked */
+    json_t *const *more;              /* [n] or NULL: the objects of messages[i].more */
+    const json_t *tools, *documents, *variables;
+    bool reply;
+} att_chat_conversation;
+
+/* Appends the text of a conversation, and the ranges of it that are not from the template (att_literal). */
+att_status att_chat_write(const att_chat_template *t, const att_chat_conversation *c, att_bytes *text,
+                          att_bytes *literal);
 /* Sets the token after an answer: what the template writes there, or, if it writes none, the model's end token. */
 att_status att_chat_find_end(att_chat_template *t);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { MAX_TEMPLATE = 1 << 20 }; /* bytes; published ones have up to 20,000 */
+#define TOOL_USE "tool_use"      /* the template for conversations with tools, if a model has several */
 
 const char *const att_chat_token_names[ATT_CHAT_TOKENS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                            "pad_token", "cls_token", "mask_token"};
@@ -25,9 +26,10 @@ static void set_text(att_bytes *to, const char *text, size_t bytes)
 att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, att_chat_template **out)
 {
     *out = NULL;
-    if (source->text.bytes > MAX_TEMPLATE)
-        return att_fail(ctx, ATT_ERR_FORMAT, "%s: the chat template has %zu bytes, more than %d", source->path,
-                        source->text.bytes, MAX_TEMPLATE);
+    const size_t bytes = source->text.bytes > source->with_tools.bytes ? source->text.bytes : source->with_tools.bytes;
+    if (bytes > MAX_TEMPLATE)
+        return att_fail(ctx, ATT_ERR_FORMAT, "%s: the chat template has %zu bytes, more than %d", source->path, bytes,
+                        MAX_TEMPLATE);
     att_chat_template *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
@@ -40,6 +42,8 @@ att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, a
         s = s ? s : t->token[i].status;
     }
     s = s ? s : att_jinja_open(ctx, source->path, source->text.data, source->text.bytes, &t->program);
+    if (!s && source->with_tools.data)
+        s = att_jinja_open(ctx, source->path, source->with_tools.data, source->with_tools.bytes, &t->with_tools);
     s = s ? s : att_chat_find_end(t);
     if (s)
         att_chat_template_free(t);
@@ -57,6 +61,7 @@ void att_chat_template_free(att_chat_template *t)
     att_bytes_free(&t->name);
     att_bytes_free(&t->end);
     att_jinja_free(t->program);
+    att_jinja_free(t->with_tools);
     att_free(t->ctx, t);
 }
 
@@ -97,6 +102,7 @@ static att_status make(att_ctx *ctx, att_chat_source *source, const att_text_fil
     if (given->text) {
         source->path = source->name = given->path;
         source->text = (att_byte_view){given->text, given->bytes};
+        source->with_tools = (att_byte_view){0};
     } else if (!source->text.data) {
         s = choose_builtin(ctx, source, name);
     }
@@ -141,25 +147,45 @@ static att_status read_template(att_ctx *ctx, const char *folder, const char *na
     return att_text_file_read(file, ctx, folder, name ? path : "chat_template.jinja", false);
 }
 
+static att_byte_view view_of(const json_t *text)
+{
+    return text ? (att_byte_view){json_string_value(text), json_string_length(text)} : (att_byte_view){0};
+}
+
+/* Sets the text of a folder's source. The files come before the list of tokenizer_config.json. */
+static void set_folder_text(att_chat_source *source, const char *name, const att_settings *config,
+                            const att_text_file *file, const att_text_file *tools)
+{
+    const json_t *text = att_chat_template_text(config->root, name ? name : "default");
+    if (file->text) {
+        source->path = file->path;
+        source->name = name ? name : "chat_template.jinja";
+        source->text = (att_byte_view){file->text, file->bytes};
+    } else if (text) {
+        source->path = config->path;
+        source->name = name ? name : "tokenizer_config.json";
+        source->text = view_of(text);
+    }
+    if (tools->text)
+        source->with_tools = (att_byte_view){tools->text, tools->bytes};
+    else if (!name && !file->text)
+        source->with_tools = view_of(att_chat_template_text(config->root, TOOL_USE));
+}
+
 static att_status open_folder(att_ctx *ctx, const char *folder, const char *name, const att_text_file *given,
                               att_chat_template **out)
 {
     att_settings config, tokens;
-    att_text_file file;
+    att_text_file file, tools = {.ctx = ctx};
     att_settings_read(&config, ctx, folder, "tokenizer_config.json", false);
     att_settings_read(&tokens, ctx, folder, "special_tokens_map.json", false);
     att_status s = read_template(ctx, folder, name, &file);
+    if (!s && !name)
+        s = read_template(ctx, folder, TOOL_USE, &tools);
     s = s ? s : config.status ? config.status : tokens.status;
     if (!s) {
         att_chat_source source = {.path = folder};
-        const json_t *text = att_chat_template_text(config.root, name ? name : "default");
-        if (file.text) {
-            source = (att_chat_source){file.path, name ? name : "chat_template.jinja", {file.text, file.bytes}, {{0}}};
-        } else if (text) {
-            source.path = config.path;
-            source.name = name ? name : "tokenizer_config.json";
-            source.text = (att_byte_view){json_string_value(text), json_string_length(text)};
-        }
+        set_folder_text(&source, name, &config, &file, &tools);
         for (int i = 0; i < ATT_CHAT_TOKENS; i++) {
             read_token(tokens.root, att_chat_token_names[i], &source.token[i]);
             read_token(config.root, att_chat_token_names[i], &source.token[i]);
@@ -167,12 +193,19 @@ static att_status open_folder(att_ctx *ctx, const char *folder, const char *name
         s = make(ctx, &source, given, name, out);
     }
     att_text_file_free(&file);
+    att_text_file_free(&tools);
     att_settings_close(&config);
     att_settings_close(&tokens);
     return s;
 }
 
 /* ---- GGUF */
+
+static att_byte_view text_of(att_gguf *g, const char *key)
+{
+    const char *text = att_gguf_text(g, key, "");
+    return text && *text ? (att_byte_view){text, strlen(text)} : (att_byte_view){0};
+}
 
 static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, const att_text_file *given,
                             att_chat_template **out)
@@ -195,11 +228,10 @@ static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, co
                 source.token[i] = token[att_gguf_int(g, key, 0, n - 1)];
         }
         snprintf(key, sizeof key, "tokenizer.chat_template%s%s", name ? "." : "", name ? name : "");
-        const char *text = att_gguf_text(g, key, "");
-        if (text && *text) {
-            source.name = name ? name : key;
-            source.text = (att_byte_view){text, strlen(text)};
-        }
+        source.name = name ? name : key;
+        source.text = text_of(g, key);
+        if (!name)
+            source.with_tools = text_of(g, "tokenizer.chat_template." TOOL_USE);
         s = att_gguf_error(g);
         s = s ? s : make(ctx, &source, given, name, out);
     }

@@ -45,6 +45,7 @@ TEMPLATES = {
     "phi4-mini": ("phi4-mini", "qwen", "<|endoftext|>", "<|endoftext|>", BAR),
     "zephyr": ("zephyr", "llama2", "<s>", "</s>", []),
 }
+TOOLS = {"qwen2.5", "qwen3", "llama3.2", "mistral-v3", "mistral-v0.3", "mistral-nemo"}  # templates that write tools
 RSTRIP = {"phi3", "phi3.5", "phi3-128k"}  # the tokens take the white space after them
 
 # The texts of system (if it is not None), user, assistant, user, ...; reply: the answer of the model follows.
@@ -72,6 +73,36 @@ CONVERSATIONS = [
 ]
 
 
+ADD = {"type": "function", "function": {"name": "add", "description": "Adds two \"numbers\".", "parameters": {
+    "type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number", "default": 1.5}}, "required": ["a"]}}}
+NOW = {"type": "function", "function": {"name": "now", "description": "", "parameters": {"type": "object", "properties": {}}}}
+
+
+def call(number, name, arguments):
+    return {"id": f"call{number:05}", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def calls(*list_of_calls, **more):
+    return {"role": "assistant", "content": "", "tool_calls": list(list_of_calls)} | more
+
+
+def result(number, content):
+    return {"role": "tool", "content": content, "tool_call_id": f"call{number:05}"}
+
+
+ASK = {"role": "user", "content": "What is 1 + 2?"}
+CALL = calls(call(0, "add", {"a": 1, "b": 2.5}))
+# Messages, and variables of the template
+TOOL_CONVERSATIONS = [
+    ([ASK], {"tools": [ADD, NOW]}),
+    ([ASK, CALL, result(0, "3")], {"tools": [ADD]}),
+    ([{"role": "system", "content": "S"}, ASK, CALL, result(0, "3"), {"role": "assistant", "content": "3"}, ASK], {"tools": [ADD, NOW]}),
+    ([ASK, calls(call(0, "add", {}), call(1, "now", {"日本": [None, True, "<|x|>"]}), content=None), result(0, "1"),
+      result(1, '{"now": "<|im_end|>"}')], {"tools": [ADD, NOW]}),
+    ([ASK, {"role": "assistant", "content": "3", "reasoning_content": "easy\n"}, ASK], {"enable_thinking": False}),
+]
+
+
 def messages_of(system, texts):
     messages = [] if system is None else [{"role": "system", "content": system}]
     return messages + [{"role": ["user", "assistant"][i % 2], "content": t} for i, t in enumerate(texts)]
@@ -89,7 +120,8 @@ def make_tokenizer(file, tokenizer, bos, eos, special):
 
 def main(shown):
     out = {"conversations": [{"messages": [[m["role"], m["content"]] for m in messages_of(s, t)], "reply": r}
-                             for s, t, r in CONVERSATIONS], "templates": []}
+                             for s, t, r in CONVERSATIONS], "tool_conversations": [{"messages": m, "variables": v} for m, v in TOOL_CONVERSATIONS],
+           "templates": []}
     for file, (built_in, tokenizer, bos, eos, special) in TEMPLATES.items():
         fast, new = make_tokenizer(file, tokenizer, bos, eos, special)
         hashes = []
@@ -107,8 +139,20 @@ def main(shown):
                 hashes.append("")
             if file in shown:
                 print(repr(text))
+        with_tools = []
+        for messages, variables in TOOL_CONVERSATIONS if file in TOOLS else []:
+            more = {"add_generation_prompt": True, "date_string": "26 Jul 2024"} | variables
+            try:
+                text = fast.apply_chat_template(messages, tokenize=False, **more)
+                with_tools.append(f"{fnv(text.encode()):08x}")
+            except Exception as e:
+                assert "single tool-calls" in str(e), e
+                text = repr(e)
+                with_tools.append("")
+            if file in shown:
+                print(repr(text))
         out["templates"].append({"file": file, "built_in": built_in, "tokenizer": tokenizer, "bos": bos, "eos": eos,
-                                 "special": new, "rstrip": file in RSTRIP, "hashes": hashes})
+                                 "special": new, "rstrip": file in RSTRIP, "hashes": hashes, "tool_hashes": with_tools})
     if not shown:
         text = json.dumps(out, ensure_ascii=True, indent=1)
         (HERE / "chat.json").write_text(text + "\n")

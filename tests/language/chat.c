@@ -103,10 +103,12 @@ static void text_of_a_user_never_becomes_special_tokens(void **state)
     {
         att_chat_template *t = open_golden(item, NULL);
         att_tokenizer *tokenizer = tokenizer_of(item);
-        att_chat_message plain[] = {{SIZE, "user", "x", 1}, {SIZE, "assistant", "x", 1}, {SIZE, "user", "x", 1}},
+        att_chat_message plain[] = {{SIZE, "user", "x", 1, NULL},
+                                    {SIZE, "assistant", "x", 1, NULL},
+                                    {SIZE, "user", "x", 1, NULL}},
                          hostile[3];
         for (int k = 0; k < 3; k++)
-            hostile[k] = (att_chat_message){SIZE, plain[k].role, attack, sizeof attack - 1};
+            hostile[k] = (att_chat_message){SIZE, plain[k].role, attack, sizeof attack - 1, NULL};
         const int want = special_ids(t, tokenizer, item, plain, 3);
         assert_int_equal(special_ids(t, tokenizer, item, hostile, 3), want);
         assert_true(want >= 2);
@@ -126,7 +128,7 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
         "\"unk_token\":\"?\",\"vocab\":{\"?\":4,\"x\":5,\"\\n\":6,\"<\":7},\"merges\":[]}}";
     att_chat_template *t = template_of(jinja_of(json_array_get(json_object_get(golden, "templates"), 0)));
     att_tokenizer *tokenizer = open_text(vocab);
-    const att_chat_message message = {SIZE, "user", "x", 1};
+    const att_chat_message message = {SIZE, "user", "x", 1, NULL};
     att_tokens tokens;
     assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, NULL, &tokens), ATT_OK);
     const int32_t want[] = {0, 4, 4, 4, 4, 6, 5, 3, 6}; /* user is unknown, \n, x, <|im_end|>, \n */
@@ -199,7 +201,7 @@ static void templates_are_found_in_each_of_their_files(void **state)
     write_file("chat_template.jinja", text);
     remove_file("special_tokens_map.json");
     t = open_template(NULL); /* no token: "text" + eos_token is an error, as in Jinja */
-    const att_chat_message message = {SIZE, "user", "a", 1};
+    const att_chat_message message = {SIZE, "user", "a", 1, NULL};
     att_text out;
     assert_int_equal(att_chat_render(t, &message, 1, NULL, &out), ATT_ERR_FORMAT);
     check_message(ctx, "eos_token is undefined");
@@ -367,7 +369,7 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
     static const struct {
         const char *template, *role[3], *sentence;
     } cases[] = {
-        {"chatml", {"tool"}, "messages[0]: the role is \"tool\"; system, user and assistant are supported"},
+        {"chatml", {"robot"}, "messages[0]: the role is \"robot\", not system, user, assistant, tool or another"},
         {"gemma", {"user", "user"}, "gemma: the chat template refuses the conversation: after the optional system"},
         {"llama2", {"user", "system"}, "llama2: the chat template refuses the conversation: "},
         {"mistral-v1", {"system", "assistant"}, "roles must alternate user/assistant/user/assistant/..."},
@@ -377,17 +379,18 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
     remove_all();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_chat_template *t = open_template(cases[i].template);
-        att_chat_message messages[3] = {{SIZE, NULL, NULL, 0}};
+        att_chat_message messages[3] = {{SIZE, NULL, NULL, 0, NULL}};
         int n = 0;
         for (; n < 3 && cases[i].role[n]; n++)
-            messages[n] = (att_chat_message){SIZE, cases[i].role[n], "a", 1};
+            messages[n] = (att_chat_message){SIZE, cases[i].role[n], "a", 1, NULL};
         assert_int_equal(att_chat_render(t, messages, n, &with_reply, &text), ATT_ERR_ARGUMENT);
         check_message(ctx, cases[i].sentence);
         assert_null(text.text);
         att_chat_template_free(t);
     }
     att_chat_template *t = open_template("chatml");
-    const att_chat_message empty = {SIZE, "user", NULL, 0}, bad[] = {{SIZE, "user", NULL, 1}, {SIZE, NULL, "a", 1}};
+    const att_chat_message empty = {SIZE, "user", NULL, 0, NULL},
+                           bad[] = {{SIZE, "user", NULL, 1, NULL}, {SIZE, NULL, "a", 1, NULL}};
     assert_int_equal(att_chat_render(t, &empty, 0, &with_reply, &text), ATT_ERR_ARGUMENT);
     check_message(ctx, "n is 0; a conversation has at least one message");
     assert_int_equal(att_chat_render(t, &bad[0], 1, &with_reply, &text), ATT_ERR_ARGUMENT);
@@ -405,7 +408,7 @@ static void messages_of_a_newer_header_are_read_by_their_size(void **state)
     struct {
         att_chat_message message;
         const char *name;
-    } newer[] = {{{sizeof *newer, "system", "a", 1}, NULL}, {{sizeof *newer, "user", "b", 1}, NULL}};
+    } newer[] = {{{sizeof *newer, "system", "a", 1, NULL}, NULL}, {{sizeof *newer, "user", "b", 1, NULL}, NULL}};
     att_text text;
     att_chat_template *t = open_template("chatml");
     assert_int_equal(att_chat_render(t, &newer->message, 2, NULL, &text), ATT_OK);
@@ -445,7 +448,7 @@ static void damaged_templates_are_refused_or_read(void **state)
 {
     (void)state;
     const json_t *item, *list = json_object_get(golden, "templates");
-    const att_chat_message message = {SIZE, "user", "a", 1};
+    const att_chat_message message = {SIZE, "user", "a", 1, NULL};
     static char copy[1 << 15];
     size_t i;
     uint64_t random = 1;
@@ -481,7 +484,7 @@ static void a_failing_allocation_anywhere_is_an_error_and_leaks_nothing(void **s
     (void)state;
     const char *text = read_all("tests/golden/chat/qwen3.jinja");
     const att_chat_source source = {.path = "qwen3", .name = "qwen3", .text = {text, strlen(text)}};
-    const att_chat_message message = {SIZE, "user", "a", 1};
+    const att_chat_message message = {SIZE, "user", "a", 1, NULL};
     att_status s = ATT_ERR_MEMORY;
     for (long at = 1; s; at++) {
         fail_alloc a = {.fail_at = at};

@@ -1,28 +1,37 @@
 #include "conversation.h"
 #include "cli/base/grow.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 int cli_conversation_open(cli_conversation *c, const cli_language *m, const char *template_name)
 {
-    *c = (cli_conversation){.m = m};
+    *c = (cli_conversation){.m = m, .options = {.size = sizeof c->options, .reply = true}};
     return cli_status(m->base.ctx,
                       att_chat_template_open(m->base.ctx, m->base.folder.text, template_name, NULL, &c->template));
 }
 
 /* ---- messages */
 
+static void free_message(const att_chat_message *m)
+{
+    free((void *)(uintptr_t)m->text);
+    free((void *)(uintptr_t)m->more);
+}
+
 void cli_conversation_truncate(cli_conversation *c, size_t first)
 {
     while (c->count > first)
-        free((void *)(uintptr_t)c->message[--c->count].text);
+        free_message(&c->message[--c->count]);
 }
 
 void cli_conversation_close(cli_conversation *c)
 {
     cli_conversation_truncate(c, 0);
     free(c->message);
+    cli_whole_text_free(&c->tools);
+    cli_whole_text_free(&c->documents);
     att_generation_free(c->session);
     att_chat_template_free(c->template);
     *c = (cli_conversation){0};
@@ -32,45 +41,103 @@ static bool has_system(const cli_conversation *c) { return c->count > 0 && !strc
 
 void cli_conversation_reset(cli_conversation *c) { cli_conversation_truncate(c, has_system(c)); }
 
-int cli_conversation_insert(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes)
+int cli_conversation_insert(cli_conversation *c, size_t at, const att_chat_message *message)
 {
-    char *copy = malloc(bytes + 1);
-    if (!copy || !cli_reserve(&c->room, c->count + 1, &(cli_array){&c->message, sizeof *c->message}, 1)) {
-        free(copy);
+    att_chat_message m = *message;
+    char *text = malloc(m.bytes + 1);
+    m.text = text;
+    m.more = m.more ? strdup(m.more) : NULL;
+    if (!text || (message->more && !m.more) ||
+        !cli_reserve(&c->room, c->count + 1, &(cli_array){&c->message, sizeof *c->message}, 1)) {
+        free_message(&m);
         return cli_fail_memory();
     }
-    if (bytes > 0)
-        memcpy(copy, text, bytes);
-    copy[bytes] = '\0';
+    if (m.bytes > 0)
+        memcpy(text, message->text, m.bytes);
+    text[m.bytes] = '\0';
     memmove(c->message + at + 1, c->message + at, (c->count - at) * sizeof *c->message);
-    c->message[at] = (att_chat_message){sizeof *c->message, role, copy, bytes};
+    c->message[at] = m;
     c->count++;
     return CLI_DONE;
 }
 
-int cli_conversation_check_system(const cli_conversation *c, const char *text, size_t bytes)
+static int insert_text(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes)
 {
-    const att_chat_message example[] = {{sizeof *example, "system", text, bytes}, {sizeof *example, "user", "", 0}};
-    const att_chat_options *o = ATT_OPTIONS(att_chat_options, .reply = true);
+    return cli_conversation_insert(c, at, &(att_chat_message){sizeof *c->message, role, text, bytes, NULL});
+}
+
+/* ---- what templates may leave out */
+
+/* Fails if the template refuses messages [n], or writes the text that it writes without the first `less` of them and
+ * with other options. what: what it then leaves out. */
+static int check_written(const cli_conversation *c, const char *what, const att_chat_message *messages, int64_t n,
+                         int64_t less, const att_chat_options *with, const att_chat_options *other)
+{
     att_ctx *ctx = c->m->base.ctx;
-    att_text with = {0}, without = {0};
-    int code = cli_status(ctx, att_chat_render(c->template, example, 2, o, &with));
-    if (!code && !att_chat_render(c->template, example + 1, 1, o, &without) && with.bytes == without.bytes &&
-        !memcmp(with.text, without.text, with.bytes))
-        code = cli_fail("the chat template %s leaves system messages out", att_chat_template_name(c->template));
-    att_text_free(ctx, &with);
-    att_text_free(ctx, &without);
+    att_text a = {0}, b = {0};
+    int code = cli_status(ctx, att_chat_render(c->template, messages, n, with, &a));
+    if (!code && !att_chat_render(c->template, messages + less, n - less, other, &b) && a.bytes == b.bytes &&
+        !memcmp(a.text, b.text, a.bytes))
+        code = cli_fail("the chat template %s leaves %s out", att_chat_template_name(c->template), what);
+    att_text_free(ctx, &a);
+    att_text_free(ctx, &b);
     return code;
 }
+
+int cli_conversation_check_system(const cli_conversation *c, const char *text, size_t bytes)
+{
+    const att_chat_message example[] = {{sizeof *example, "system", text, bytes, NULL},
+                                        {sizeof *example, "user", "", 0, NULL}};
+    return check_written(c, "system messages", example, 2, 1, &c->options, &c->options);
+}
+
+/* Reads a JSON list -> *to, the field of the options. */
+static int read_list(cli_conversation *c, const char *option, const char *path, cli_whole_text *text, const char **to)
+{
+    static const att_chat_message example = {sizeof example, "user", "a", 1, NULL};
+    const att_chat_options without = c->options;
+    json_error_t error;
+    if (!path)
+        return CLI_DONE;
+    int code = cli_whole_text_read(path, text);
+    json_t *list = code ? NULL : json_loadb(text->text, text->bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!code && !list)
+        code = cli_fail("%s:%d: %s", path, error.line, error.text);
+    bool objects = json_array_size(list) > 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        objects &= json_is_object(json_array_get(list, i));
+    if (!code && !objects)
+        code = cli_fail("%s: this is not a JSON list with an object for each of the %s", path, option + 2);
+    json_decref(list);
+    if (code)
+        return code;
+    *to = text->text;
+    return check_written(c, option, &example, 1, 0, &c->options, &without);
+}
+
+int cli_conversation_lists(cli_conversation *c, const char *tools, const char *documents, const char *variables)
+{
+    json_t *object = variables ? json_loads(variables, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL) : NULL;
+    const bool good = !variables || json_is_object(object);
+    json_decref(object);
+    if (!good)
+        return cli_misuse("--template-variables is not a JSON object, such as {\"enable_thinking\": false}: %s",
+                          variables);
+    c->options.variables = variables;
+    const int code = read_list(c, "--tools", tools, &c->tools, &c->options.tools);
+    return code ? code : read_list(c, "--documents", documents, &c->documents, &c->options.documents);
+}
+
+/* ---- changes */
 
 int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
 {
     int code = bytes > 0 ? cli_conversation_check_system(c, text, bytes) : CLI_DONE;
     if (!code && bytes > 0)
-        code = cli_conversation_insert(c, 0, "system", text, bytes);
+        code = insert_text(c, 0, "system", text, bytes);
     const size_t old = bytes > 0;
     if (!code && c->count > old && !strcmp(c->message[old].role, "system")) {
-        free((void *)(uintptr_t)c->message[old].text);
+        free_message(&c->message[old]);
         memmove(c->message + old, c->message + old + 1, (--c->count - old) * sizeof *c->message);
     }
     return code;
@@ -102,8 +169,8 @@ static int tokenize_from(const cli_conversation *c, size_t first, att_tokens *ou
         kept[0] = c->message[0];
     memcpy(kept + system, c->message + first, (c->count - first) * sizeof *kept);
     const int code =
-        cli_status(c->m->base.ctx, att_chat_tokenize(c->template, t, kept, (int64_t)(system + c->count - first),
-                                                     ATT_OPTIONS(att_chat_options, .reply = true), out));
+        cli_status(c->m->base.ctx,
+                   att_chat_tokenize(c->template, t, kept, (int64_t)(system + c->count - first), &c->options, out));
     free(kept);
     return code;
 }
@@ -121,7 +188,7 @@ static void drop_oldest(cli_conversation *c, size_t first)
 {
     const size_t system = has_system(c);
     for (size_t i = system; i < first; i++)
-        free((void *)(uintptr_t)c->message[i].text);
+        free_message(&c->message[i]);
     memmove(c->message + system, c->message + first, (c->count - first) * sizeof *c->message);
     c->count -= first - system;
     c->full = false;
@@ -229,7 +296,7 @@ static int answer(cli_conversation *c, const att_generate_options *o, cli_reply 
     if (!code || code == CLI_INTERRUPTED) {
         const att_text *text = &reply->generated.text;
         const size_t space = text->bytes > 0 && text->text[0] == ' '; /* templates have their own */
-        const int added = cli_conversation_insert(c, c->count, "assistant", text->text + space, text->bytes - space);
+        const int added = insert_text(c, c->count, "assistant", text->text + space, text->bytes - space);
         code = added ? added : code;
         c->replies++;
         c->full = reply->generated.end == ATT_GENERATION_CONTEXT;
@@ -241,7 +308,7 @@ int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, 
                            cli_reply *reply)
 {
     *reply = (cli_reply){0};
-    int code = cli_conversation_insert(c, c->count, "user", text, bytes);
+    int code = insert_text(c, c->count, "user", text, bytes);
     if (code)
         return code;
     code = answer(c, o, reply);
@@ -254,14 +321,15 @@ int cli_conversation_retry(cli_conversation *c, const att_generate_options *o, c
 {
     *reply = (cli_reply){0};
     const bool answered = c->count > 0 && !strcmp(c->message[c->count - 1].role, "assistant");
-    if (c->count < 1u + answered || strcmp(c->message[c->count - 1 - answered].role, "user") != 0)
+    const char *asked = c->count > answered ? c->message[c->count - 1 - answered].role : "";
+    if (strcmp(asked, "user") != 0 && strcmp(asked, "tool") != 0)
         return cli_fail("there is no message to answer");
     const att_chat_message before = answered ? c->message[--c->count] : (att_chat_message){0};
     const int code = answer(c, o, reply);
     if (answered && code && code != CLI_INTERRUPTED)
         c->message[c->count++] = before; /* its place is free */
     else
-        free((void *)(uintptr_t)before.text);
+        free_message(&before);
     return code;
 }
 

@@ -4,7 +4,21 @@
 #include "cli/base/read_file.h"
 #include "conversation.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static void save_message(cli_json *j, const att_chat_message *m)
+{
+    json_t *more = m->more ? json_loads(m->more, JSON_ALLOW_NUL, NULL) : NULL, *value;
+    const char *key;
+    cli_json_string(j, "role", m->role);
+    if (!json_object_get(more, "content"))
+        cli_json_bytes(j, "content", m->text, m->bytes);
+    json_object_foreach(more, key, value) cli_json_value(j, key, value, 0);
+    cli_json_end(j);
+    json_decref(more);
+}
 
 int cli_conversation_save(const cli_conversation *c, const char *path)
 {
@@ -16,9 +30,7 @@ int cli_conversation_save(const cli_conversation *c, const char *path)
     cli_json_array(&j, NULL);
     for (size_t i = 0; i < c->count; i++) {
         cli_json_object(&j, NULL);
-        cli_json_string(&j, "role", c->message[i].role);
-        cli_json_bytes(&j, "content", c->message[i].text, c->message[i].bytes);
-        cli_json_end(&j);
+        save_message(&j, &c->message[i]);
     }
     cli_json_end(&j);
     return cli_output_close(&out, code);
@@ -27,7 +39,7 @@ int cli_conversation_save(const cli_conversation *c, const char *path)
 /* Returns the role of a message as a constant; NULL: there is no such role. */
 static const char *find_role(const json_t *message)
 {
-    static const char *const roles[] = {"system", "user", "assistant"};
+    static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
     const char *role = json_string_value(json_object_get(message, "role"));
     for (size_t i = 0; role && i < sizeof roles / sizeof *roles; i++)
         if (!strcmp(role, roles[i]))
@@ -35,24 +47,91 @@ static const char *find_role(const json_t *message)
     return NULL;
 }
 
-static int add(cli_conversation *c, const char *path, size_t i, const json_t *message)
+/* Replaces a content of parts, [{"type": "text", "text": "..."}], by their texts, a line each. */
+static int join_parts(const char *path, size_t i, json_t *message)
+{
+    const json_t *parts = json_object_get(message, "content"), *part;
+    char *text = NULL;
+    size_t k, bytes = 0;
+    if (!json_is_array(parts))
+        return CLI_DONE;
+    FILE *f = open_memstream(&text, &bytes);
+    int code = f ? CLI_DONE : cli_fail_memory();
+    json_array_foreach(parts, k, part)
+    {
+        const char *type = json_string_value(json_object_get(part, "type"));
+        const json_t *line = json_object_get(part, "text");
+        if (!code && (!type || strcmp(type, "text") != 0))
+            code = cli_fail("%s: message %zu has a part of type \"%s\", which is not supported; \"text\" is", path,
+                            i + 1, type ? type : "");
+        else if (!code && !json_is_string(line))
+            code = cli_fail("%s: a part of message %zu has no \"text\"", path, i + 1);
+        else if (!code)
+            fprintf(f, "%s%.*s", k ? "\n" : "", (int)json_string_length(line), json_string_value(line));
+    }
+    if (f && (fclose(f) || json_object_set_new(message, "content", json_stringn(text, bytes))) && !code)
+        code = cli_fail_memory();
+    free(text);
+    return code;
+}
+
+/* Parses the arguments of calls that are JSON in a text, as OpenAI's interface has them; templates write objects. */
+static void parse_arguments(const json_t *message)
+{
+    const json_t *call;
+    size_t i;
+    json_array_foreach(json_object_get(message, "tool_calls"), i, call)
+    {
+        json_t *function = json_object_get(call, "function");
+        const json_t *text = json_object_get(function, "arguments");
+        json_t *arguments = json_is_string(text) ? json_loadb(json_string_value(text), json_string_length(text),
+                                                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
+                                                 : NULL;
+        if (json_is_object(arguments))
+            json_object_set(function, "arguments", arguments);
+        json_decref(arguments);
+    }
+}
+
+static int add(cli_conversation *c, const char *path, size_t i, json_t *message)
 {
     const char *role = find_role(message);
-    const json_t *content = json_object_get(message, "content");
     if (!role)
-        return cli_fail("%s: the \"role\" of message %zu is not \"system\", \"user\" or \"assistant\"", path, i + 1);
-    if (!json_is_string(content))
+        return cli_fail("%s: the \"role\" of message %zu is not system, developer, user, assistant or tool", path,
+                        i + 1);
+    int code = join_parts(path, i, message);
+    if (code)
+        return code;
+    parse_arguments(message);
+    const json_t *content = json_object_get(message, "content");
+    const bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
+    if (!json_is_string(content) && !(calls && (!content || json_is_null(content))))
         return cli_fail("%s: the \"content\" of message %zu is not a text", path, i + 1);
-    return cli_conversation_insert(c, c->count, role, json_string_value(content), json_string_length(content));
+    json_t *more = json_copy(message);
+    json_object_del(more, "role");
+    if (json_is_string(content))
+        json_object_del(more, "content");
+    else
+        json_object_set(more, "content", json_null());
+    char *text = json_object_size(more) ? json_dumps(more, JSON_COMPACT) : NULL;
+    if (!more || (json_object_size(more) && !text))
+        code = cli_fail_memory();
+    else
+        code = cli_conversation_insert(c, c->count,
+                                       &(att_chat_message){sizeof *c->message, role, json_string_value(content),
+                                                           json_string_length(content), text});
+    free(text);
+    json_decref(more);
+    return code;
 }
 
 /* Checks that the template can write the conversation. */
 static int check(const cli_conversation *c)
 {
-    const bool reply = !strcmp(c->message[c->count - 1].role, "user");
+    att_chat_options o = c->options;
     att_text text = {0};
-    int code = cli_status(c->m->base.ctx, att_chat_render(c->template, c->message, (int64_t)c->count,
-                                                          ATT_OPTIONS(att_chat_options, .reply = reply), &text));
+    o.reply = strcmp(c->message[c->count - 1].role, "assistant") != 0;
+    int code = cli_status(c->m->base.ctx, att_chat_render(c->template, c->message, (int64_t)c->count, &o, &text));
     if (!code && !strcmp(c->message->role, "system") && c->message->bytes > 0)
         code = cli_conversation_check_system(c, c->message->text, c->message->bytes);
     att_text_free(c->m->base.ctx, &text);
@@ -61,7 +140,7 @@ static int check(const cli_conversation *c)
 
 static int read_messages(cli_conversation *c, const char *path, json_t *root)
 {
-    const json_t *list = json_is_object(root) ? json_object_get(root, "messages") : root, *message;
+    json_t *list = json_is_object(root) ? json_object_get(root, "messages") : root, *message;
     size_t i;
     int code = CLI_DONE;
     if (json_array_size(list) == 0)
@@ -73,7 +152,7 @@ static int read_messages(cli_conversation *c, const char *path, json_t *root)
 int cli_conversation_load(cli_conversation *c, const char *path)
 {
     cli_whole_text text = {0};
-    cli_conversation loaded = {.m = c->m, .template = c->template};
+    cli_conversation loaded = {.m = c->m, .template = c->template, .options = c->options};
     json_error_t error;
     int code = cli_whole_text_read(path, &text);
     json_t *root = code ? NULL : json_loadb(text.text, text.bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);

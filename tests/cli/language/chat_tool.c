@@ -157,7 +157,10 @@ static void a_file_that_is_not_a_conversation_changes_nothing(void **state)
         {"[", ":1: "},
         {"{}", "this is not a list of messages"},
         {"[]", "this is not a list of messages"},
-        {"[{\"role\": \"tool\", \"content\": \"a\"}]", "the \"role\" of message 1 is not \"system\""},
+        {"[{\"role\": \"robot\", \"content\": \"a\"}]", "the \"role\" of message 1 is not system, developer, user"},
+        {"[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]",
+         "message 1 has a part of type \"image_url\", which is not supported; \"text\" is"},
+        {"[{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]", "a part of message 1 has no \"text\""},
         {"[{\"role\": \"user\"}]", "the \"content\" of message 1 is not a text"},
         {"[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", \"content\": \"a\"}]", "alternate"},
     };
@@ -170,6 +173,51 @@ static void a_file_that_is_not_a_conversation_changes_nothing(void **state)
         snprintf(line, sizeof line, "$A chat -m $L --load w.json </dev/null");
         assert_fails(line, 1, wrong[i][1]);
     }
+}
+
+/* A template that writes letters of messages, calls, tools and documents, and no other */
+static void tools_documents_and_calls_reach_the_template(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("cat >own.jinja <<'END'\n"
+             "{%- if tools %}{{ tools[0].name }}{% endif %}{% if documents %}{{ documents[0].text }}{% endif %}\n"
+             "{%- if x %}{{ x }}{% endif %}{% for m in messages %}{{ m.content or '' }}\n"
+             "{%- for c in m.tool_calls or [] %}{{ c.function.arguments.a }}{% endfor %}{% endfor %}\n"
+             "END\n"
+             "echo '[{\"name\": \"e\"}]' >tools; echo '[{\"text\": \"f\"}]' >documents"),
+        0);
+    assert_prints(
+        "$A generate -m $L -n 6 efgbdcab >1; echo bdcab | $A chat -m $L -n 6 --template own.jinja --tools tools "
+        "--documents documents --template-variables '{\"x\": \"g\"}' | cmp - 1",
+        "");
+    assert_int_equal(
+        tool("cat >calls <<'END'\n"
+             "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"bd\"}, {\"type\": \"text\", "
+             "\"text\": \"cab\"}]}, {\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"arguments\": "
+             "\"{\\\"a\\\": \\\"t\\\"}\"}}]}, {\"role\": \"tool\", \"content\": \"h\", \"tool_call_id\": \"1\"}]\n"
+             "END\n"),
+        0);
+    assert_prints(
+        "$A generate -m $L -n 6 bdcabth >1; printf '/retry\n/save saved\n/undo\n' | "
+        "$A chat -m $L -n 6 --template own.jinja --load calls | cmp - 1; sed -n '3,4p' saved",
+        "  {\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"arguments\": {\"a\": \"t\"}}}], \"content\": "
+        "null},\n  {\"role\": \"tool\", \"content\": \"h\", \"tool_call_id\": \"1\"},\n");
+    assert_prints("printf '/load saved\n/retry\n' | $A chat -m $L -n 6 --template own.jinja | cmp - 1", "");
+    static const char *const wrong[][2] = {
+        {"--tools nix", "nix: No such file"},
+        {"--tools saved --documents calls --template chatml", "the chat template chatml leaves --tools out"},
+        {"--documents documents --template chatml", "the chat template chatml leaves --documents out"},
+        {"--tools own.jinja", "own.jinja:1: "},
+        {"--documents empty", "empty: this is not a JSON list with an object for each of the documents"},
+    };
+    assert_int_equal(tool("echo '[1]' >empty"), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "$A chat -m $L %s </dev/null", wrong[i][0]);
+        assert_fails(line, 1, wrong[i][1]);
+    }
+    assert_fails("$A chat -m $L --template-variables '[1]' </dev/null", 2, "--template-variables is not a JSON object");
 }
 
 static void the_oldest_messages_are_dropped_if_asked_for(void **state)
@@ -378,6 +426,7 @@ int main(void)
         cmocka_unit_test(an_error_does_not_end_the_chat),
         cmocka_unit_test(messages_are_removed_answered_again_and_read),
         cmocka_unit_test(a_file_that_is_not_a_conversation_changes_nothing),
+        cmocka_unit_test(tools_documents_and_calls_reach_the_template),
         cmocka_unit_test(the_oldest_messages_are_dropped_if_asked_for),
         cmocka_unit_test(answers_have_stop_strings_a_system_file_and_figures),
         cmocka_unit_test(wrong_usage_is_refused),
