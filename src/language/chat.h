@@ -4,6 +4,8 @@
 
 #include "attend_language.h"
 #include "io/bytes.h"
+#include "io/file.h"
+#include "io/gguf_write.h"
 #include "jinja/jinja.h"
 
 #include <jansson.h>
@@ -41,6 +43,14 @@ att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, a
 /* Returns the text of "chat_template" in tokenizer_config.json, which may be a list of {"name", "template"}; another
  * one is named "default". NULL: there is none with this name. */
 const json_t *att_chat_template_text(const json_t *settings, const char *wanted);
+
+/* The template for conversations with tools, if a model has several */
+#define ATT_CHAT_TOOL_USE "tool_use"
+/* Reads the file of a folder that has the template with this name or, if it is NULL, the default one; its text is NULL
+ * if there is none. */
+att_status att_chat_template_read(att_ctx *ctx, const char *folder, const char *name, att_text_file *file);
+/* Writes the templates of a folder. (chat_gguf.c) */
+att_status att_chat_put_gguf(att_ctx *ctx, const char *folder, att_gguf_writer *w);
 
 /* What a template writes. JSON that is NULL is none. */
 typedef struct att_chat_conversation {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { MAX_TEMPLATE = 1 << 20 }; /* bytes; published ones have up to 20,000 */
-#define TOOL_USE "tool_use"      /* the template for conversations with tools, if a model has several */
 
 const char *const att_chat_token_names[ATT_CHAT_TOKENS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                            "pad_token", "cls_token", "mask_token"};
@@ -135,8 +134,7 @@ const json_t *att_chat_template_text(const json_t *settings, const char *wanted)
     return json_is_string(found) ? found : NULL;
 }
 
-/* Reads the file of a folder that has the template with this name or, if it is NULL, the default one. */
-static att_status read_template(att_ctx *ctx, const char *folder, const char *name, att_text_file *file)
+att_status att_chat_template_read(att_ctx *ctx, const char *folder, const char *name, att_text_file *file)
 {
     char path[ATT_MAX_PATH];
     *file = (att_text_file){.ctx = ctx};
@@ -169,7 +167,7 @@ static void set_folder_text(att_chat_source *source, const char *name, const att
     if (tools->text)
         source->with_tools = (att_byte_view){tools->text, tools->bytes};
     else if (!name && !file->text)
-        source->with_tools = view_of(att_chat_template_text(config->root, TOOL_USE));
+        source->with_tools = view_of(att_chat_template_text(config->root, ATT_CHAT_TOOL_USE));
 }
 
 static att_status open_folder(att_ctx *ctx, const char *folder, const char *name, const att_text_file *given,
@@ -179,9 +177,9 @@ static att_status open_folder(att_ctx *ctx, const char *folder, const char *name
     att_text_file file, tools = {.ctx = ctx};
     att_settings_read(&config, ctx, folder, "tokenizer_config.json", false);
     att_settings_read(&tokens, ctx, folder, "special_tokens_map.json", false);
-    att_status s = read_template(ctx, folder, name, &file);
+    att_status s = att_chat_template_read(ctx, folder, name, &file);
     if (!s && !name)
-        s = read_template(ctx, folder, TOOL_USE, &tools);
+        s = att_chat_template_read(ctx, folder, ATT_CHAT_TOOL_USE, &tools);
     s = s ? s : config.status ? config.status : tokens.status;
     if (!s) {
         att_chat_source source = {.path = folder};
@@ -231,7 +229,7 @@ static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, co
         source.name = name ? name : key;
         source.text = text_of(g, key);
         if (!name)
-            source.with_tools = text_of(g, "tokenizer.chat_template." TOOL_USE);
+            source.with_tools = text_of(g, "tokenizer.chat_template." ATT_CHAT_TOOL_USE);
         s = att_gguf_error(g);
         s = s ? s : make(ctx, &source, given, name, out);
     }

@@ -71,6 +71,8 @@ static att_dtype wanted_type(const source *f, const char *name)
     long long layer;
     if (att_dtype_block(f->dtype) <= 32)
         return f->dtype;
+    if (f->medium && strstr(name, ".attn_qkv.")) /* queries, keys and values in one matrix */
+        return f->dtype == ATT_Q4_K ? ATT_Q5_K : ATT_Q6_K;
     if (output || (f->medium && chosen && sscanf(name, "blk.%lld.", &layer) == 1 && has_more_bits(layer, f->layers)))
         return ATT_Q6_K;
     return f->dtype;
@@ -199,22 +201,6 @@ static att_status read_settings(source *f)
     if (!s->status)
         f->c.type = types[i][1];
     return s->status;
-}
-
-static att_status put_chat_template(source *f)
-{
-    static const char key[] = "tokenizer.chat_template";
-    att_settings config;
-    att_text_file file;
-    att_settings_read(&config, f->ctx, f->model, "tokenizer_config.json", false);
-    att_status s = att_text_file_read(&file, f->ctx, f->model, "chat_template.jinja", false);
-    s = s ? s : config.status;
-    const json_t *text = s ? NULL : att_chat_template_text(config.root, "default");
-    if (!s && (file.text || text))
-        att_gguf_put_text(&f->w, key, file.text ? file.text : json_string_value(text));
-    att_text_file_free(&file);
-    att_settings_close(&config);
-    return s;
 }
 
 /* Writes how tokens are sampled, if generation_config.json states that they are. */
@@ -371,7 +357,7 @@ static att_status write_folder(source *f, const char *file)
     f->tied = f->c.tied;
     f->layers = f->c.layers;
     s = s ? s : put_sampling(f);
-    s = s ? s : put_chat_template(f);
+    s = s ? s : att_chat_put_gguf(f->ctx, f->model, &f->w);
     s = s ? s : put_tensors(f);
     s = s ? s : att_gguf_writer_save(&f->w, file, f->model, &f->progress, check, f);
     att_checkpoint_close(f->checkpoint);

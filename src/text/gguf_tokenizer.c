@@ -267,6 +267,36 @@ static const struct {
                {ATT_TOKEN_PAD, KEY "padding_token_id"}};
 enum { N_SPECIAL = sizeof special / sizeof special[0] };
 
+/* Adds the template of a key, if it has one. */
+static void add_template(att_gguf *g, const char *key, const char *name, json_t *list)
+{
+    const char *text = att_gguf_text(g, key, "");
+    if (!att_utf8_valid(text, strlen(text)))
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%.80s\" is not a text in UTF-8", key);
+    else if (*text)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "template", text));
+}
+
+/* Sets "chat_template": a text, or a list if the file has templates with names. */
+static void set_templates(att_gguf *g, json_t *root)
+{
+    static const char key[] = "tokenizer.chat_template";
+    const size_t n = sizeof key - 1;
+    json_t *list = json_array();
+    const char *other;
+    att_byte_view raw;
+    add_template(g, key, "default", list);
+    const bool found = json_array_size(list) > 0;
+    for (int64_t i = 0; (other = att_gguf_raw(g, i, &raw)); i++)
+        if (strncmp(other, key, n) == 0 && other[n] == '.')
+            add_template(g, other, other + n + 1, list);
+    if (found && json_array_size(list) == 1)
+        json_object_set(root, "chat_template", json_object_get(json_array_get(list, 0), "template"));
+    else if (json_array_size(list) > 0)
+        json_object_set(root, "chat_template", list);
+    json_decref(list);
+}
+
 att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
 {
     const int64_t n = att_gguf_texts(g, KEY "tokens");
@@ -279,11 +309,7 @@ att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
         att_gguf_get_text(g, KEY "tokens", id, &text);
         json_object_set_new(*root, att_special_keys[special[i].token], json_stringn(text.data, text.bytes));
     }
-    const char *template = att_gguf_text(g, "tokenizer.chat_template", "");
-    if (!att_utf8_valid(template, strlen(template)))
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"tokenizer.chat_template\" is not a text in UTF-8");
-    else if (*template)
-        json_object_set_new(*root, "chat_template", json_string(template));
+    set_templates(g, *root);
     if (att_gguf_error(g))
         json_decref(*root), *root = NULL;
     return att_gguf_error(g);

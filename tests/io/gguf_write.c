@@ -4,6 +4,8 @@
 #include "fixtures/progress.h"
 #include "fixtures/tiny_gpt2.h"
 
+#include <jansson.h>
+
 enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 5 };
 
 static const int32_t ids[TOKENS] = {1, 7, 9, 11, 3};
@@ -342,6 +344,42 @@ static void values_of_a_file_are_copied(void **state)
     end(&f);
 }
 
+/* A list of templates is in a file as in those of the package gguf, and in a folder again as a list. */
+static void templates_with_names_are_kept(void **state)
+{
+    (void)state;
+    static const char list[] = "[{\"name\": \"default\", \"template\": \"d\"}, {\"name\": \"rag\", \"template\": "
+                               "\"r\"}, {\"name\": \"tool_use\", \"template\": \"t\"}]";
+    const fixture f = begin(&tiny_llamas[0], NULL);
+    char text[400], config[400];
+    att_byte_view names[2];
+    snprintf(text, sizeof text, "{\"bos_token\": \"<|begin|>\", \"eos_token\": \"<|end|>\", \"chat_template\": %s}",
+             list);
+    folder_write(&f.folder, "tokenizer_config.json", text);
+    write_file(f.folder.path, f.file, ATT_F32);
+    att_gguf *g = open_file(f.file);
+    assert_string_equal(att_gguf_text(g, "tokenizer.chat_template", ""), "d");
+    assert_string_equal(att_gguf_text(g, "tokenizer.chat_template.rag", ""), "r");
+    assert_int_equal(att_gguf_texts(g, "tokenizer.chat_templates"), 2);
+    att_gguf_get_texts(g, "tokenizer.chat_templates", names, 2);
+    assert_memory_equal(names[1].data, "tool_use", 8);
+    att_gguf_free(g);
+    if (att_gguf_convert(ctx, f.file, f.out, NULL))
+        fail_msg("%s", att_error(ctx));
+    snprintf(config, sizeof config, "%s/tokenizer_config.json", f.out);
+    json_t *root = json_load_file(config, 0, NULL), *want = json_loads(list, 0, NULL);
+    assert_true(json_equal(json_object_get(root, "chat_template"), want));
+    json_decref(root);
+    json_decref(want);
+    folder_write(&f.folder, "chat_template.jinja", "file"); /* takes the place of the list */
+    write_file(f.folder.path, f.file, ATT_F32);
+    g = open_file(f.file);
+    assert_string_equal(att_gguf_text(g, "tokenizer.chat_template", ""), "file");
+    assert_false(att_gguf_has(g, "tokenizer.chat_template.tool_use"));
+    att_gguf_free(g);
+    end(&f);
+}
+
 /* ---- folders */
 
 static void a_folder_becomes_one_of_another_type(void **state)
@@ -526,6 +564,7 @@ int main(void)
         cmocka_unit_test(pieces_with_scores_are_the_same),
         cmocka_unit_test(settings_of_positions_are_values),
         cmocka_unit_test(values_of_a_file_are_copied),
+        cmocka_unit_test(templates_with_names_are_kept),
         cmocka_unit_test(a_folder_becomes_one_of_another_type),
         cmocka_unit_test(parts_become_one_file),
         cmocka_unit_test(other_models_are_refused),

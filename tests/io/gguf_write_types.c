@@ -81,11 +81,35 @@ static void a_file_is_quantized_as_its_folder(void **state)
     end(&f);
 }
 
+/* Queries, keys and values in one matrix have five bits in a medium file of four. */
+static void fused_matrices_have_more_bits(void **state)
+{
+    (void)state;
+    static const tiny_llama m = {
+        .name = "phi3", .type = "phi3", .head_dim = 64, .hidden = 256, .inner = 256, .fused = true, .more = ""};
+    static const struct {
+        att_dtype dtype;
+        bool medium;
+        const char *type;
+    } cases[] = {{ATT_Q4_K, true, "Q5_K"}, {ATT_Q5_K, true, "Q6_K"}, {ATT_Q4_K, false, "Q4_K"}};
+    for (size_t i = 0; i < 3; i++) {
+        const fixture f = begin(&m, NULL);
+        const att_gguf_options *o = ATT_OPTIONS(att_gguf_options, .dtype = cases[i].dtype, .medium = cases[i].medium);
+        if (att_gguf_write(ctx, f.folder.path, f.file, o))
+            fail_msg("%s", att_error(ctx));
+        att_gguf *g = open_file(f.file);
+        assert_string_equal(att_gguf_find(g, "blk.0.attn_qkv.weight")->type_name, cases[i].type);
+        att_gguf_free(g);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_of_tensors_are_those_of_llama_cpp),
         cmocka_unit_test(a_file_is_quantized_as_its_folder),
+        cmocka_unit_test(fused_matrices_have_more_bits),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
