@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
-enum { MAX_TRIES = 5, MAX_REDIRECTS = 10, MAX_WAIT = 300, MAX_URL = 8192 };
+enum { MAX_TRIES = 5, MAX_REDIRECTS = 10, MAX_WAIT = 300, MAX_URL = 8192, BUFFER = 1 << 18 };
 
 struct http {
     CURL *curl;
@@ -25,11 +25,11 @@ const char *http_host(const http *h) { return h->host; }
 static int set_endpoint(http *h, const char *endpoint)
 {
     CURLU *url = curl_url();
-    char *scheme = NULL, *host = NULL, *port = NULL, *query = NULL;
+    char *scheme = NULL, *host = NULL, *port = NULL, *query = NULL, *user = NULL;
     const bool is = url && !curl_url_set(url, CURLUPART_URL, endpoint, 0) &&
                     !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) && !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-                    curl_url_get(url, CURLUPART_QUERY, &query, 0) && strlen(endpoint) < sizeof h->endpoint &&
-                    (!strcmp(scheme, "https") || !strcmp(scheme, "http"));
+                    curl_url_get(url, CURLUPART_QUERY, &query, 0) && curl_url_get(url, CURLUPART_USER, &user, 0) &&
+                    strlen(endpoint) < sizeof h->endpoint && (!strcmp(scheme, "https") || !strcmp(scheme, "http"));
     if (is) {
         const bool has_port = !curl_url_get(url, CURLUPART_PORT, &port, 0);
         snprintf(h->host, sizeof h->host, "%s%s%s", host, has_port ? ":" : "", has_port ? port : "");
@@ -43,6 +43,7 @@ static int set_endpoint(http *h, const char *endpoint)
     curl_free(host);
     curl_free(port);
     curl_free(query);
+    curl_free(user);
     curl_url_cleanup(url);
     return is ? CLI_DONE
               : cli_fail("HF_ENDPOINT is \"%.200s\", which is not an address such as https://huggingface.co", endpoint);
@@ -62,6 +63,7 @@ static void set_options(http *h, const char *token)
     snprintf(agent, sizeof agent, "attend/%s", att_version());
     h->seconds = silence && atol(silence) > 0 ? atol(silence) : 30;
     curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->why);
+    curl_easy_setopt(h->curl, CURLOPT_BUFFERSIZE, (long)BUFFER);
     curl_easy_setopt(h->curl, CURLOPT_USERAGENT, agent);
     curl_easy_setopt(h->curl, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(h->curl, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
@@ -229,6 +231,8 @@ static bool is_passing(CURLcode found, long status)
 /* Writes why an attempt has failed. */
 static void explain(const attempt *a, CURLcode found, long status, char *text, size_t size)
 {
+    long redirects = 0;
+    curl_easy_getinfo(a->h->curl, CURLINFO_REDIRECT_COUNT, &redirects);
     if (!found && !is_good(status))
         snprintf(text, size, "%s answers with status %ld", a->h->host, status);
     else if (!found)
@@ -236,7 +240,7 @@ static void explain(const attempt *a, CURLcode found, long status, char *text, s
                  (long long)a->r->bytes);
     else if (found == CURLE_OPERATION_TIMEDOUT)
         snprintf(text, size, "%s sent nothing, or nearly so, for %ld s", a->h->host, a->h->seconds);
-    else if (found == CURLE_UNSUPPORTED_PROTOCOL)
+    else if (found == CURLE_UNSUPPORTED_PROTOCOL && redirects > 0)
         snprintf(text, size, "%s leads to an address that is not https, which is refused", a->h->host);
     else
         snprintf(text, size, "%s: %s", a->h->host, *a->h->why ? a->h->why : curl_easy_strerror(found));
@@ -262,6 +266,7 @@ int http_get(http *h, http_request *r, http_answer *answer)
 {
     attempt a = {.h = h, .r = r};
     char why[CURL_ERROR_SIZE + 400];
+    int64_t most = r->at; /* that any attempt has reached */
     for (int tries = 1;; tries++) {
         const int64_t before = r->at;
         const CURLcode found = try_once(&a, answer);
@@ -272,17 +277,19 @@ int http_get(http *h, http_request *r, http_answer *answer)
         const bool passing = cut || no_range || is_passing(found, answer->status), answered = !found && !good;
         if (!found && !passing)
             return CLI_DONE;
-        tries = r->at > before ? 1 : tries;
+        tries = r->bytes >= 0 && r->at > most ? 1 : tries;
+        most = r->at > most ? r->at : most;
         explain(&a, found, answer->status, why, sizeof why);
         if (!passing || tries > MAX_TRIES)
             return stop(answer, answered, r->what, why, "");
-        if (no_range) { /* the hub sends only the whole */
+        if (no_range || (r->bytes < 0 && r->at > 0)) { /* only the whole is sent, or makes sense */
             const int code = r->restart(r->user);
             r->at = 0;
             if (code)
                 return code;
-            continue;
         }
+        if (no_range)
+            continue;
         const long seconds = pause_before(&a, tries, answered);
         if (seconds > MAX_WAIT)
             return stop(answer, answered, r->what, why, ", and asks to wait for more than five minutes");

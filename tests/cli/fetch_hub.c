@@ -268,6 +268,9 @@ static void a_cut_download_is_continued(void **state)
     snprintf(line, sizeof line, "again; fault stop 1 4; HF_HUB_DOWNLOAD_TIMEOUT=1 $A fetch ann/tiny%s", same);
     assert_int_equal(hub(line), 0);
     assert_has(tool_err, " sent nothing, or nearly so, for 1 s; trying again");
+    /* a part of the list is of no use */
+    assert_int_equal(hub("again; fault part 1; $A fetch ann/tiny; grep -c 'hub /api/.* range None' hub/log"), 0);
+    assert_has(tool_out, "\n2\n");
 }
 
 /* Returns the name of the blob of the weights. */
