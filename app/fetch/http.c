@@ -205,7 +205,7 @@ static long requested_wait(CURL *curl)
     return left < MAX_WAIT + 1 ? left : MAX_WAIT + 1;
 }
 
-/* Waits, at most until a signal. */
+/* Waits, at max until a signal. */
 static int wait_seconds(long seconds)
 {
     const struct timespec part = {.tv_nsec = 100 * 1000 * 1000};
@@ -266,7 +266,7 @@ int http_get(http *h, http_request *r, http_answer *answer)
 {
     attempt a = {.h = h, .r = r};
     char why[CURL_ERROR_SIZE + 400];
-    int64_t most = r->at; /* that any attempt has reached */
+    int64_t max = r->at; /* that any attempt has reached */
     for (int tries = 1;; tries++) {
         const int64_t before = r->at;
         const CURLcode found = try_once(&a, answer);
@@ -277,8 +277,8 @@ int http_get(http *h, http_request *r, http_answer *answer)
         const bool passing = cut || no_range || is_passing(found, answer->status), answered = !found && !good;
         if (!found && !passing)
             return CLI_DONE;
-        tries = r->bytes >= 0 && r->at > most ? 1 : tries;
-        most = r->at > most ? r->at : most;
+        tries = r->bytes >= 0 && r->at > max ? 1 : tries;
+        max = r->at > max ? r->at : max;
         explain(&a, found, answer->status, why, sizeof why);
         if (!passing || tries > MAX_TRIES)
             return stop(answer, answered, r->what, why, "");
