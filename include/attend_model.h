@@ -146,6 +146,10 @@ typedef struct att_model_options {
      * called. NULL: files come from the disk */
     att_status (*read)(void *user, const char *name, const void **data, size_t *bytes); /* [call] */
     void *read_user;                                                                    /* [call] or NULL */
+    /* What products with matrices that are not quantized compute in the model's functions (see att_compute). With
+     * `prepare`, the packed copies are those of this type. Functions that get a tape, such as att_vit_apply, compute
+     * what that tape does. Error: the instruction set has no products of bf16 */
+    att_compute compute;
 } att_model_options;
 
 /* How att_NAME_open_for_training opens a model. Its parameters are f32 copies, which an optimizer may update, except
@@ -160,10 +164,13 @@ typedef struct att_trainable_options {
     const char *const *freeze; /* [call] [n_freeze] or NULL: none */
     int64_t n_freeze;
     att_weight_type weights; /* type of frozen matrices, as in att_model_options; 0: as stored */
+    att_compute compute;     /* of the model's functions, as in att_model_options; the steps of a training have
+                              * att_training_options.compute */
 } att_trainable_options;
 
 /* Bytes of a model's weights by type (att_dtype), as stored in its files and as used in computations; att_NAME_weights
- * fills it. A quantized matrix is multiplied with rows that become int8 in blocks, others with rows of f32. */
+ * fills it. A quantized matrix is multiplied with rows that become int8 in blocks, others with rows of f32 or,
+ * if compute is bf16, both rounded to that. */
 enum { ATT_MAX_DTYPES = 32 }; /* more than there are, so that new ones do not move fields */
 typedef struct att_model_weights {
     size_t size;
@@ -174,6 +181,7 @@ typedef struct att_model_weights {
      * the file are then released. So far these copies have `packed` bytes, also of this process. `mapped` is what calls
      * read in the files, which the system shares between processes. */
     int64_t own, packed, mapped;
+    att_compute compute; /* of products with matrices that are not quantized: what ATT_COMPUTE_AUTO has chosen */
 } att_model_weights;
 
 /* ---- 2 Models by name --------------------------------------------------- */

@@ -41,6 +41,10 @@ typedef struct att_training_options {
     char *note; /* [object] [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on
                  * resume; or NULL */
     size_t note_bytes;
+    /* What products compute, forward and backward; ATT_COMPUTE_BF16 is training in mixed precision. Weights, gradients,
+     * moments and sums are f32. The model that a training in a folder opens or makes computes the same in validations.
+     * Resuming refuses another one. Error: the instruction set has no products of bf16 */
+    att_compute compute;
 } att_training_options;
 /* Errors of all constructors: an option out of range; in a folder, another process trains there; there are checkpoints
  * but options.resume is false, or none but it is true; a checkpoint has other options or is invalid (damaged, of

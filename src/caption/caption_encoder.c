@@ -1,4 +1,5 @@
 #include "caption/caption_encoder.h"
+#include "vision/vit.h"
 #include "io/install.h"
 #include "io/parallel_status.h"
 #include "io/atomic_write.h"
@@ -11,10 +12,10 @@ enum { BATCH = 16 }; /* images that are encoded at once */
 
 /* ---- open, copy */
 
-att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_image_model **out)
+att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_compute compute, att_image_model **out)
 {
     char weights[ATT_MAX_PATH];
-    att_status e = att_image_model_open(ctx, folder, NULL, out);
+    att_status e = att_image_model_open(ctx, folder, ATT_OPTIONS(att_model_options, .compute = compute), out);
     e = e ? e : att_join_path(ctx, folder, "model.safetensors", weights);
     if (!e && !att_is_file(weights))
         e = att_fail(
@@ -169,7 +170,7 @@ att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image
         return s;
     g.pixels = att_alloc(e->ctx, BATCH, (size_t)values(e) * sizeof *g.pixels);
     *out = att_alloc(e->ctx, (size_t)n, (size_t)of_image * sizeof **out);
-    s = g.pixels && *out ? att_tape_new(e->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    s = g.pixels && *out ? att_model_tape(&att_image_model_vit(e->model)->model, &t) : ATT_ERR_MEMORY;
     for (; !s && g.first < n; g.first += BATCH) {
         const int64_t images = n - g.first < BATCH ? n - g.first : BATCH;
         s = encode(&g, t, images, *out + g.first * of_image);

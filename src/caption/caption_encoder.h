@@ -13,7 +13,7 @@ typedef struct att_caption_encoder {
     int64_t grid[2];
 } att_caption_encoder;
 /* Opens the model of a folder. Error: its weights are not in one file, model.safetensors. */
-att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_image_model **out);
+att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_compute compute, att_image_model **out);
 /* Makes an encoder from a model, which must outlive it. */
 att_status att_caption_encoder_of(att_ctx *ctx, const att_image_model *model, att_caption_encoder *out);
 /* Copies the model from its folder to TO/encoder. */

@@ -235,7 +235,7 @@ att_status att_caption_check(const char *function, const att_caption_model *m, i
 
 att_image_run att_caption_grid_run(const att_caption_model *m)
 {
-    return (att_image_run){.ctx = m->ctx,
+    return (att_image_run){.model = &m->captioner->model,
                            .processor = m->processor,
                            .batch = BATCH_IMAGES,
                            .width = att_caption_grid_size(m),
@@ -327,7 +327,7 @@ static att_status caption_batch(const att_caption_model *m, const att_search *se
     memset(found, 0, (size_t)all * sizeof *found);
     att_status s = att_caption_grids(m, n, images, grids);
     s = s ? s : att_captioner_start(m->captioner, grids, n, &model);
-    s = s ? s : att_search_run(m->ctx, search, &model, n, found);
+    s = s ? s : att_search_run(&m->captioner->model, search, &model, n, found);
     for (int64_t i = 0; !s && i < all; i++)
         s = write_caption(m, search, &found[i], &out[i]);
     for (int64_t i = 0; i < all; i++)

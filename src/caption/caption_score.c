@@ -138,7 +138,7 @@ static att_status score_all(const att_caption_model *m, int64_t n, const att_ima
     const int64_t size = att_caption_grid_size(m), max = att_max(1, att_min(n, GRIDS));
     att_tape *t = NULL;
     float *grids = att_alloc(m->ctx, (size_t)max, (size_t)size * sizeof *grids);
-    att_status s = grids ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    att_status s = grids ? att_model_tape(&m->captioner->model, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !s && first < n; first += max) {
         const int64_t count = att_min(max, n - first);
         s = att_caption_grids(m, count, images + first, grids);

@@ -85,7 +85,10 @@ att_status att_caption_trace(const att_caption_model *m, const att_image *image,
     forced self = {{.run = att_caption_grid_run(m)},
                    m->captioner,
                    {.images = 1, .captions = 1, .of_image = of_image, .words = words, .offsets = offsets}};
-    att_trace_pass pass = {.ctx = m->ctx, .caller = __func__, .output_side = ATT_TRACE_SIDE_DECODER};
+    att_trace_pass pass = {.ctx = m->ctx,
+                           .compute = m->captioner->model.options.compute,
+                           .caller = __func__,
+                           .output_side = ATT_TRACE_SIDE_DECODER};
     describe(m, words, n, &pass);
     if (pass.parts == 0)
         return att_fail(

@@ -227,7 +227,7 @@ static att_status validate_all(att_caption_training *t, double *words, double *p
     double sum[2] = {0, 0};
     int64_t targets = 0;
     uint32_t *images = att_alloc(t->base.ctx, (size_t)t->options.batch, sizeof *images);
-    att_status e = images ? att_tape_new(t->base.ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    att_status e = images ? att_model_tape(&t->model->captioner->model, &tape) : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < t->valid_set.images; i += t->options.batch)
         e = validate_batch(t, tape, i, images, words ? &sum[0] : NULL, presence ? &sum[1] : NULL, &targets);
     att_tape_free(tape);

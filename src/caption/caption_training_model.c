@@ -185,6 +185,8 @@ static att_status make_captioner(att_caption_training *t)
     att_status e = att_settings_complete(&s, t->base.ctx, t->options.settings, complete_settings, t);
     e = e ? e : att_captioner_make(t->base.ctx, &s, t->base.common.seed, &t->model->captioner);
     att_settings_close(&s);
+    if (!e)
+        t->model->captioner->model.options.compute = t->base.common.compute;
     return e;
 }
 
@@ -218,7 +220,7 @@ static att_status make_model(att_caption_training *t)
     t->model = att_caption_model_alloc(t->base.ctx);
     att_status e = t->model ? make_words(t) : ATT_ERR_MEMORY;
     if (!e && o->encoder)
-        e = att_caption_encoder_open(t->base.ctx, o->encoder, &t->model->encoder);
+        e = att_caption_encoder_open(t->base.ctx, o->encoder, t->base.common.compute, &t->model->encoder);
     if (!e && o->encoder)
         e = set_encoder(t);
     return e ? e : make_captioner(t);

@@ -28,7 +28,7 @@ static att_status caption_batch(att_caption_images *i, const att_words *w, att_t
     att_bytes text = {.ctx = i->ctx};
     att_status e = att_var_value(t, att_caption_images_valid(i, t, first, n), &grids);
     e = e ? e : att_captioner_start(i->model, grids.data, n, &g);
-    e = e ? e : att_search_run(i->ctx, &search, &g, n, found);
+    e = e ? e : att_search_run(&i->model->model, &search, &g, n, found);
     if (g.free)
         g.free(g.user);
     for (int64_t k = 0; !e && k < n; k++) {
@@ -49,7 +49,7 @@ static att_status caption_all(att_caption_images *i, const att_words *w, int64_t
 {
     att_tape *t = NULL;
     att_finished *found = att_calloc(i->ctx, (size_t)i->batch, sizeof *found);
-    att_status e = found ? att_tape_new(i->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    att_status e = found ? att_model_tape(&i->model->model, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !e && first < n; first += i->batch)
         e = caption_batch(i, w, t, first, att_min(i->batch, n - first), found, captions);
     att_tape_free(t);

@@ -315,7 +315,7 @@ att_status att_captioner_start(const att_captioner *m, const float *grids, int64
     att_tensor v;
     *out = (att_generator){0};
     int64_t *offsets = offsets_of(m, n);
-    att_status e = offsets ? att_tape_new(m->model.ctx, NULL, &t) : ATT_ERR_MEMORY;
+    att_status e = offsets ? att_model_tape(&m->model, &t) : ATT_ERR_MEMORY;
     e = e ? e
           : att_wrap(&v, (void *)(uintptr_t)grids, ATT_F32, 2, (const int64_t[]){n * locations(m), m->config.features},
                      NULL);

@@ -116,7 +116,7 @@ static att_status load(att_model *base, const char *folder)
     att_text_classifier *m = (att_text_classifier *)base;
     att_text_classifier_config *c = &m->config;
     opening o = {.head = &c->head, .class = c->class, .folder = folder};
-    att_tape_pool_begin(&m->tapes, base->ctx);
+    att_tape_pool_begin(&m->tapes, base);
     if (att_probe_is_in(base->ctx, folder, ATT_PROBE_TEXTS))
         return att_probe_classifier_load(m, folder);
     m->folder = att_alloc(base->ctx, strlen(folder) + 1, 1);

@@ -65,6 +65,7 @@ att_status att_text_classifier_trace(const att_text_classifier *m, const char *t
         return s;
     const traced self = {m, tokens.ids, att_text_classifier_has_types(m) ? tokens.type_ids : NULL, tokens.count};
     const att_trace_pass pass = {.ctx = m->model.ctx,
+                                 .compute = m->model.options.compute,
                                  .caller = __func__,
                                  .part = {att_encoder_trace_part(m->encoder, tokens.count)},
                                  .parts = 1,

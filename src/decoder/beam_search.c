@@ -301,14 +301,17 @@ static void hand_over(state *s, att_finished *out)
         }
 }
 
-att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
+att_status att_search_run(const att_model *m, const att_search *search, const att_generator *model, int64_t sentences,
                           att_finished *out)
 {
-    state s = {
-        .ctx = ctx, .search = search, .sentences = sentences, .rows = sentences, .max_rows = sentences * search->beam};
+    state s = {.ctx = m->ctx,
+               .search = search,
+               .sentences = sentences,
+               .rows = sentences,
+               .max_rows = sentences * search->beam};
     att_tape *t = NULL;
     att_status e = allocate(&s);
-    e = e ? e : att_tape_new(ctx, NULL, &t);
+    e = e ? e : att_model_tape(m, &t);
     for (int64_t i = 0; !e && i < sentences; i++) {
         s.sentence[i] = i;
         s.score[i] = 0;

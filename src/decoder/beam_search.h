@@ -2,9 +2,8 @@
 #ifndef ATT_DECODER_BEAM_SEARCH_H
 #define ATT_DECODER_BEAM_SEARCH_H
 
-#include "attend_util.h"
+#include "model/model.h"
 #include "attend_nn.h"
-#include "attend_util.h"
 
 /* A model that generates, with its state: rows of tokens, at first one row for each sentence. */
 typedef struct att_generator {
@@ -49,7 +48,7 @@ typedef struct att_finished {
  * of the best unfinished one (its log probability divided by its length) is below the worst of `beam` finished ones.
  * Forced tokens are fed one by one and do not count in scores, as in that class. Errors: logits that are not finite; no
  * token may follow. */
-att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
+att_status att_search_run(const att_model *m, const att_search *search, const att_generator *model, int64_t sentences,
                           att_finished *out);
 
 #endif

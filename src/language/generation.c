@@ -56,7 +56,7 @@ att_status att_generation_open(const att_text_generator *g, const att_generation
         return ATT_ERR_MEMORY;
     *s = (att_generation){.g = g, .ctx = g->ctx, .o = *o, .state = state, .borrowed = state};
     att_status e = make_arrays(s);
-    e = e ? e : att_tape_new(s->ctx, NULL, &s->tape);
+    e = e ? e : att_model_tape(&g->model->model, &s->tape);
     if (!e && !state)
         e = att_language_state_new(g->model, 1, o->dtype, &s->state);
     s->exact = !e && (att_language_state_exact(s->state) || (!state && o->dtype == ATT_F16));

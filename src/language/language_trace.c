@@ -41,6 +41,7 @@ att_status att_language_trace(const att_text_generator *g, const char *text, siz
         return s;
     const traced self = {g->model, tokens.ids, tokens.count};
     const att_trace_pass pass = {.ctx = g->ctx,
+                                 .compute = g->model->model.options.compute,
                                  .caller = __func__,
                                  .part = {att_language_trace_part(g->model, tokens.count)},
                                  .parts = 1,

@@ -55,7 +55,7 @@ static att_status evaluate(const evaluation *e, const att_perplexity_options *o,
 {
     att_tape *t = NULL;
     att_ctx *ctx = e->m->model.ctx;
-    att_status s = att_tape_new(ctx, NULL, &t);
+    att_status s = att_model_tape(&e->m->model, &t);
     double sum = 0;
     att_progress p = {
         .ctx = ctx, .call = "att_language_perplexity", .report = o->progress, .user = o->user, .all = e->windows};

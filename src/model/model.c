@@ -287,12 +287,12 @@ att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *fol
     return config.status;
 }
 
-static att_status check_options(att_ctx *ctx, const char *caller, const att_model_options *o)
+/* Checks the types of an opening; *compute becomes what is computed. */
+static att_status check_types(att_ctx *ctx, const char *caller, att_weight_type weights, att_compute *compute)
 {
-    if ((unsigned)o->weights <= ATT_WEIGHT_TYPE_INT4)
-        return ATT_OK;
-    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, which is not an att_weight_type", caller,
-                    (int)o->weights);
+    if ((unsigned)weights <= ATT_WEIGHT_TYPE_INT4)
+        return att_compute_choose(ctx, *compute, compute);
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, which is not an att_weight_type", caller, (int)weights);
 }
 
 /* Makes the copies of weights that calls need, if options.prepare; after an error the model is freed and *out NULL. */
@@ -302,7 +302,7 @@ static att_status prepare(att_model *m, void *out)
     att_tensor y;
     if (!m->options.prepare || !m->kind->prepare)
         return ATT_OK;
-    att_status s = att_tape_new(m->ctx, NULL, &t);
+    att_status s = att_model_tape(m, &t);
     s = s ? s : att_var_value(t, m->kind->prepare(t, m), &y);
     att_tape_free(t);
     if (s) {
@@ -321,7 +321,7 @@ static att_status open_for_inference(att_ctx *ctx, const char *caller, const att
     if (s)
         return s;
     s = att_file_source_begin(&files, folder, options);
-    s = s ? s : check_options(ctx, caller, &files.options);
+    s = s ? s : check_types(ctx, caller, files.options.weights, &files.options.compute);
     att_model *m = s ? NULL : begin(ctx, caller, kind, false);
     if (m) {
         m->options = files.options;
@@ -380,12 +380,13 @@ att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_mo
         return s;
     const att_patterns freeze = {o.freeze, o.n_freeze};
     s = att_patterns_valid(ctx, &freeze);
-    s = s ? s : check_options(ctx, caller, ATT_OPTIONS(att_model_options, .weights = o.weights));
+    s = s ? s : check_types(ctx, caller, o.weights, &o.compute);
     att_model *m = s ? NULL : begin(ctx, caller, kind, true);
     if (!m)
         return s ? s : ATT_ERR_MEMORY;
     m->freeze = freeze;
     m->options.weights = o.weights;
+    m->options.compute = o.compute;
     m->change = change;
     m->seed = change ? change->seed : 0;
     s = open_model(m, folder, out);

@@ -64,8 +64,9 @@ struct att_model {
     const att_model_kind *kind;
     att_ctx *ctx;
     bool trainable;
-    att_model_options options; /* of a model for inference; `weights` also of frozen ones */
-    att_patterns freeze;       /* of a model for training; during opening */
+    att_model_options
+        options;         /* of a model for inference; `compute`, and `weights` of frozen ones, also for training */
+    att_patterns freeze; /* of a model for training; during opening */
     const char
         *unquantized; /* by configure: "recurrent layers", which have no products of quantized weights; or NULL */
     att_model_weights weights;            /* their bytes */
@@ -115,6 +116,9 @@ att_status att_model_add_folder(att_model *m, const char *names, const char *fol
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* Frees a model; model: the struct, or NULL. */
 void att_model_free(void *model);
+
+/* Makes a tape that computes what the model was opened for: att_model_options.compute. (tape_pool.c) */
+att_status att_model_tape(const att_model *m, att_tape **out);
 
 /* Returns, during build, whether this parameter exists; always true in a new model. */
 bool att_model_has(const att_model *m, const char *name);

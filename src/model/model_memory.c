@@ -14,6 +14,7 @@ void att_model_set_mapped(const att_model *m, att_param *p)
 
 void att_model_weights_add(const att_model *m, att_model_weights *sum)
 {
+    sum->compute = m->options.compute;
     for (int i = 0; i < ATT_MAX_DTYPES; i++) {
         sum->stored[i] += m->weights.stored[i];
         sum->used[i] += m->weights.used[i];

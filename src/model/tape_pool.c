@@ -1,8 +1,13 @@
 #include "model/tape_pool.h"
 
-void att_tape_pool_begin(att_tape_pool *p, att_ctx *ctx)
+att_status att_model_tape(const att_model *m, att_tape **out)
 {
-    *p = (att_tape_pool){.ctx = ctx};
+    return att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .compute = m->options.compute), out);
+}
+
+void att_tape_pool_begin(att_tape_pool *p, const att_model *m)
+{
+    *p = (att_tape_pool){.model = m};
     pthread_mutex_init(&p->lock, NULL);
 }
 
@@ -19,7 +24,7 @@ att_status att_tape_pool_acquire(att_tape_pool *p, att_tape **out)
     if (p->n_idle > 0)
         *out = p->idle[--p->n_idle];
     pthread_mutex_unlock(&p->lock);
-    return *out ? ATT_OK : att_tape_new(p->ctx, NULL, out);
+    return *out ? ATT_OK : att_model_tape(p->model, out);
 }
 
 void att_tape_pool_release(att_tape_pool *p, att_tape *t)

@@ -30,7 +30,8 @@ typedef struct att_trace_part {
 enum { ATT_TRACE_PARTS = 3 };
 typedef struct att_trace_pass {
     att_ctx *ctx;
-    const char *caller; /* for errors: "att_sentence_trace" */
+    att_compute compute; /* of the model */
+    const char *caller;  /* for errors: "att_sentence_trace" */
     /* In the order of their computation, except that layers of the decoder and of cross-attention alternate. */
     att_trace_part part[ATT_TRACE_PARTS];
     int parts;

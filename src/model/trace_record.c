@@ -221,9 +221,10 @@ att_status att_trace_record(att_trace *t, const att_trace_options *options)
 {
     recording r = {.t = t, .zero = options->zero, .n_zero = options->n_zero};
     att_tensor y;
-    att_status s = att_tape_new(
-        t->pass.ctx, ATT_OPTIONS(att_tape_config, .hook = hook, .hook_user = &r, .before_attend = before_attend),
-        &r.tape);
+    att_status s = att_tape_new(t->pass.ctx,
+                                ATT_OPTIONS(att_tape_config, .hook = hook, .hook_user = &r,
+                                            .before_attend = before_attend, .compute = t->pass.compute),
+                                &r.tape);
     if (s)
         return s;
     s = att_var_value(r.tape, t->pass.apply(t->self, r.tape), &y);

@@ -68,7 +68,7 @@ static att_status output_of(const att_trace *t, const float *x, int64_t first, i
     const att_trace_part *p = t->states[t->pass.output_side].part;
     const bool whole = t->pass.whole;
     att_tape *tape;
-    att_status s = att_tape_new(t->pass.ctx, NULL, &tape);
+    att_status s = att_tape_new(t->pass.ctx, ATT_OPTIONS(att_tape_config, .compute = t->pass.compute), &tape);
     if (s)
         return s;
     if (whole)

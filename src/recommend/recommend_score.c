@@ -22,7 +22,7 @@ static att_status make_table(const att_recommender *m, att_param **param, float 
     if (!m->content)
         return att_param_new(ctx, &v, param);
     att_tape *t;
-    att_status e = att_tape_new(ctx, NULL, &t);
+    att_status e = att_model_tape(&m->model, &t);
     if (e)
         return e;
     e = att_var_value(t, att_recommender_table(t, m), &v);
@@ -75,7 +75,7 @@ att_status att_recommender_prepare(att_recommender *m)
     att_top_column best;
     if (!m->model.options.prepare || m->architecture->counting)
         return ATT_OK;
-    att_status e = att_tape_new(m->model.ctx, NULL, &t);
+    att_status e = att_model_tape(&m->model, &t);
     if (e)
         return e;
     att_var *x = att_histories_apply(t, m, 1, (const int32_t[]){0}, (const int64_t[]){0, 1});
@@ -113,7 +113,7 @@ att_status att_recommender_vectors(const att_recommender *m, float *out)
     att_tape *t;
     att_tensor v;
     att_status e = att_counting_refuse(m, __func__, "vectors of items");
-    e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
+    e = e ? e : att_model_tape(&m->model, &t);
     if (e)
         return e;
     e = att_var_value(t, att_recommender_table(t, m), &v);
@@ -193,7 +193,7 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
             e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "history %lld has no item", (long long)b);
     att_progress p;
     e = e ? e : att_progress_of(&p, m->model.ctx, __func__, options, n);
-    e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
+    e = e ? e : att_model_tape(&m->model, &t);
     if (e)
         return e;
     for (int64_t first = 0; !e && first < n; first += ATT_HISTORIES) {
@@ -248,7 +248,7 @@ static att_status score_rows(const att_recommender *m, int64_t n, const int32_t 
     if (m->architecture->counting)
         return att_counting_scores(m, n, items, offsets, n_items, scores);
     att_status e = att_item_table_open(m, &table);
-    e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
+    e = e ? e : att_model_tape(&m->model, &t);
     for (int64_t first = 0; !e && first < n; first += ATT_HISTORIES) {
         const int64_t count = att_min(n - first, ATT_HISTORIES);
         att_var *x = att_histories_apply(t, m, count, items, offsets + first);

@@ -66,7 +66,7 @@ static att_status open_vectors(const att_recommender *m, const float *allowed, u
 {
     att_tape *t;
     *u = (unit_vectors){0};
-    att_status e = att_tape_new(m->model.ctx, NULL, &t);
+    att_status e = att_model_tape(&m->model, &t);
     if (e)
         return e;
     e = copy_vectors(m, att_normalize(t, att_recommender_table(t, m), 1e-12f), t, u);

@@ -215,7 +215,7 @@ static att_status all_lists(call *c, int64_t n)
                       .report = c->list.o.progress,
                       .user = c->list.o.user,
                       .all = n};
-    att_status e = att_tape_new(c->list.m->model.ctx, NULL, &t);
+    att_status e = att_model_tape(&c->list.m->model, &t);
     if (e)
         return e;
     const int64_t numbers = uses_scores(c) ? c->list.m->config.info.items : c->list.o.k;

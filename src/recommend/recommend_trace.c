@@ -90,7 +90,8 @@ att_status att_recommender_trace(const att_recommender *m, int64_t n, const int3
     if (mask)
         tokens[used] = (int32_t)m->config.info.items;
     const history self = {m, tokens, used + mask};
-    att_trace_pass pass = {.ctx = m->model.ctx, .caller = __func__, .apply = apply, .output = output};
+    att_trace_pass pass = {
+        .ctx = m->model.ctx, .compute = m->model.options.compute, .caller = __func__, .apply = apply, .output = output};
     describe(m, tokens, used + mask, &pass);
     pass.info.truncated = used < n;
     e = att_trace_make(&pass, &self, sizeof self, &o, out);

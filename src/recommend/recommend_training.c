@@ -42,6 +42,8 @@ static att_status make_model(recommender_data *t)
                                                    t->options.content, t->base.common.seed, &t->model)
                              : ATT_ERR_MEMORY;
     att_free(t->base.ctx, ids);
+    if (!e)
+        t->model->model.options.compute = t->base.common.compute;
     return e;
 }
 

@@ -322,6 +322,7 @@ static att_status inherit(att_recommender *m, const att_recommender *from)
 {
     const char *name;
     att_status e = att_item_ids_copy(&m->ids, &from->ids);
+    m->model.options.compute = from->model.options.compute;
     for (int64_t i = 0; !e && i < att_nn_params_count(att_recommender_params(from)); i++) {
         const att_param *p = att_nn_params_at(att_recommender_params(from), i, &name);
         e = copy_param(m->model.ctx, att_nn_params_find(m->model.params, name), p, m->architecture->mask);

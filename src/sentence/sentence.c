@@ -49,7 +49,7 @@ static att_status check_parts(att_sentence *m)
 static att_status load(att_model *base, const char *folder)
 {
     att_sentence *m = (att_sentence *)base;
-    att_tape_pool_begin(&m->tapes, base->ctx);
+    att_tape_pool_begin(&m->tapes, base);
     att_status s = att_modules_read(base->ctx, folder, &m->modules);
     if (s)
         return s;

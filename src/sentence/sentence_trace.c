@@ -36,6 +36,7 @@ static att_status trace(const att_sentence *m, const char *caller, const att_tra
     const att_trace_part part = m->backbone.kind->trace(&m->backbone, tokens.count);
     const bool decoder = part.side == ATT_TRACE_SIDE_DECODER;
     const att_trace_pass pass = {.ctx = m->model.ctx,
+                                 .compute = m->model.options.compute,
                                  .caller = caller,
                                  .part = {part},
                                  .parts = 1,

@@ -69,6 +69,7 @@ att_status att_encoder_trace(const att_encoder *m, const int32_t *ids, int64_t n
         return s;
     const traced self = {m, ids, n};
     const att_trace_pass pass = {.ctx = m->model.ctx,
+                                 .compute = m->model.options.compute,
                                  .caller = __func__,
                                  .part = {att_encoder_trace_part(m, n)},
                                  .parts = 1,

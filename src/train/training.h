@@ -203,8 +203,10 @@ static inline bool att_training_is_saved(const att_training *t, int64_t i, const
 /* Returns how the model of a training in a folder is opened. */
 static inline att_trainable_options att_training_trainable(const att_training_base *b)
 {
-    return (att_trainable_options){
-        .size = sizeof(att_trainable_options), .freeze = b->common.freeze, .n_freeze = b->common.n_freeze};
+    return (att_trainable_options){.size = sizeof(att_trainable_options),
+                                   .freeze = b->common.freeze,
+                                   .n_freeze = b->common.n_freeze,
+                                   .compute = b->common.compute};
 }
 /* Checks that the elements of x (f32, dense) are finite and at least `min`; the error is: "WHAT: "NAME" has -1 at
  * 3". */

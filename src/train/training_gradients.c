@@ -127,7 +127,9 @@ att_status att_training_find_cause(att_training *t, int64_t shard, double loss, 
     char cause[512] = "";
     att_training_part sum = {0};
     att_tape *const plain = t->tape;
-    att_status e = att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t->tape);
+    att_status e = att_tape_new(
+        t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true, .compute = t->options->compute),
+        &t->tape);
     if (!e) {
         e = att_training_add_batches(t, shard, &sum);
         att_tape_free(t->tape);

@@ -67,6 +67,7 @@ static att_status configure(att_training_base *b, const att_training_kind *kind)
         return att_fail(b->ctx, ATT_ERR_ARGUMENT, "options.schedule is NULL");
     att_status e = att_training_check_options(b->ctx, numbers, sizeof numbers / sizeof numbers[0]);
     e = e ? e : att_training_check_in_memory(b, of_folders, sizeof of_folders / sizeof of_folders[0]);
+    e = e ? e : att_compute_choose(b->ctx, o->compute, &o->compute);
     if (!e && o->note && o->note_bytes == 0)
         e = att_fail(b->ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
     e = e ? e : att_options_read(&b->schedule, sizeof b->schedule, o->schedule, "att_schedule");
@@ -198,7 +199,7 @@ static att_status begin(att_training *t, const char *folder)
         e = check_checkpoints(t, o->resume);
     e = e ? e : t->kind->open(t->self, folder, o->resume);
     e = e ? e : freeze(t);
-    e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
+    e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true, .compute = o->compute), &t->tape);
     e = e ? e : att_optimizer_new(t->ctx, &adam, &t->optimizer);
     e = e ? e : add_params(t);
     return e || !o->resume ? e : att_training_load(t);

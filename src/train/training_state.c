@@ -73,6 +73,8 @@ static void add_fields(att_training *t, att_fields *fields)
     att_fields_double(fields, "decay", o->weight_decay)->optional = !(o->weight_decay > 0);
     const double beta2 = att_training_beta2(t->kind);
     att_fields_double(fields, "beta2", o->beta2)->optional = !(o->beta2 < beta2 || o->beta2 > beta2);
+    att_fields_text(fields, "compute", att_compute_name(o->compute));
+    fields->field[fields->n - 1].optional = o->compute == ATT_COMPUTE_F32; /* as in versions without this option */
     add_evaluation(t, fields);
     t->kind->settings(t->self, fields);
     if (o->note) {

@@ -175,7 +175,7 @@ static att_status start(const att_encoder_decoder *base, const int32_t *ids, con
     att_tape *t;
     *out = (att_generator){0};
     int64_t *own = att_alloc(ctx, (size_t)n + 1, sizeof *own);
-    const att_status e = own ? att_tape_new(ctx, NULL, &t) : ATT_ERR_MEMORY;
+    const att_status e = own ? att_model_tape(&base->model, &t) : ATT_ERR_MEMORY;
     if (e) {
         att_free(ctx, own);
         return e;

@@ -225,7 +225,7 @@ static att_status start(const att_encoder_decoder *base, const int32_t *ids, con
     const att_transformer *m = (const att_transformer *)base;
     att_tape *t;
     *out = (att_generator){0};
-    att_status e = att_tape_new(base->model.ctx, NULL, &t);
+    att_status e = att_model_tape(&base->model, &t);
     if (e)
         return e;
     const att_transformer_memory source = {

@@ -169,7 +169,7 @@ static att_status translate_batch(const translate_job *j, int64_t first, int64_t
         memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
     }
     e = e ? e : att_architecture_of(j->m->model)->start(j->m->model, ids, offsets, n, &model);
-    e = e ? e : att_search_run(ctx, &search, &model, n, finished);
+    e = e ? e : att_search_run(&j->m->model->model, &search, &model, n, finished);
     for (int64_t i = 0; !e && i < n; i++)
         memcpy(j->finished + j->order[first + i] * best, finished + i * best, (size_t)best * sizeof *finished);
     if (model.free)

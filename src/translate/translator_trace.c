@@ -56,6 +56,7 @@ static att_status trace(const att_translator *m, const att_tokens *source, const
                           .target = target,
                           .target_offsets = to}};
     att_trace_pass pass = {.ctx = m->ctx,
+                           .compute = m->model->model.options.compute,
                            .caller = "att_translator_trace",
                            .info = {.source = source->count,
                                     .target = n,

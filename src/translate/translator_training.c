@@ -58,6 +58,8 @@ static att_status open_model(translation *t, const char *folder, bool resume)
     const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
     e = e ? e
           : att_encoder_decoder_new(t->base.ctx, o->settings, o->config, vocabulary, t->base.common.seed, &t->model);
+    if (!e)
+        t->model->model.options.compute = t->base.common.compute;
     /* A resumed training has its settings already; different options are detected by its checkpoint. */
     return e || resume ? e : att_encoder_decoder_write_settings(t->model, folder, 4);
 }
@@ -184,7 +186,7 @@ static att_status validate(const void *self, double *loss)
     att_tape *tape = NULL;
     double sum = 0;
     int64_t tokens = 0;
-    att_status e = att_tape_new(t->base.ctx, NULL, &tape);
+    att_status e = att_model_tape(&t->model->model, &tape);
     for (int64_t i = 0; !e && i < t->valid_batches.n; i++)
         e = add_loss(t, tape, i, &sum, &tokens);
     *loss = tokens ? sum / (double)tokens : 0;

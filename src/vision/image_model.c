@@ -139,7 +139,7 @@ static att_status run(const att_image_model *m, int64_t n, const att_image *imag
                       float *out, int64_t width)
 {
     const model_call c = {m, f};
-    const att_image_run r = {.ctx = m->ctx,
+    const att_image_run r = {.model = &m->vit->model,
                              .processor = m->processor,
                              .batch = att_vit_batch(&m->info, &m->input),
                              .width = width,

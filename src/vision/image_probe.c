@@ -99,7 +99,7 @@ static att_status embed(image_probe *p)
     if (!s)
         e.pixels = att_alloc(p->ctx, (size_t)e.batch, (size_t)att_image_input_values(&e.input) * sizeof *e.pixels);
     if (!s)
-        s = e.pixels ? att_tape_new(p->ctx, NULL, &e.tape) : ATT_ERR_MEMORY;
+        s = e.pixels ? att_model_tape(&e.vit->model, &e.tape) : ATT_ERR_MEMORY;
     s = s ? s : embed_set(p, &e, p->options.images, 0);
     if (!s && p->options.valid)
         s = embed_set(p, &e, p->options.valid, p->examples.n);

@@ -24,7 +24,7 @@ static att_status run_batch(const att_image_run *r, att_tape *t, batch *b, int64
 {
     const att_image_processor_info *p = &b->input;
     att_tensor images, y;
-    att_status s = att_parallel_all(r->ctx, (int)n, preprocess, b);
+    att_status s = att_parallel_all(r->model->ctx, (int)n, preprocess, b);
     s = s ? s : att_wrap(&images, b->x, ATT_F32, 4, (const int64_t[]){n, p->height, p->width, p->channels}, NULL);
     s = s ? s : att_var_value(t, r->apply(t, r->user, att_input(t, &images)), &y);
     if (!s)
@@ -42,8 +42,8 @@ att_status att_image_run_all(const att_image_run *r, int64_t n, const att_image 
     if (s)
         return s;
     b.pixels = b.input.height * b.input.width * b.input.channels;
-    b.x = att_alloc(r->ctx, (size_t)max, (size_t)b.pixels * sizeof *b.x);
-    s = b.x ? att_tape_new(r->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    b.x = att_alloc(r->model->ctx, (size_t)max, (size_t)b.pixels * sizeof *b.x);
+    s = b.x ? att_model_tape(r->model, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !s && first < n; first += max) {
         const int64_t count = att_min(max, n - first);
         b.images = images + first;
@@ -52,7 +52,7 @@ att_status att_image_run_all(const att_image_run *r, int64_t n, const att_image 
             s = att_progress_add(r->progress, count);
     }
     att_tape_free(t);
-    att_free(r->ctx, b.x);
+    att_free(r->model->ctx, b.x);
     return s;
 }
 
@@ -64,14 +64,14 @@ att_var *att_image_run_one(att_tape *t, const att_image_run *r, const att_image 
     float *pixels = NULL;
     att_status s = att_image_processor_describe(r->processor, &p);
     if (!s) {
-        pixels = att_alloc(r->ctx, (size_t)(p.height * p.width), (size_t)p.channels * sizeof *pixels);
+        pixels = att_alloc(r->model->ctx, (size_t)(p.height * p.width), (size_t)p.channels * sizeof *pixels);
         s = pixels ? att_image_processor_apply(r->processor, image, pixels) : ATT_ERR_MEMORY;
     }
     s = s ? s : att_wrap(&x, pixels, ATT_F32, 4, (const int64_t[]){1, p.height, p.width, p.channels}, NULL);
     if (s)
-        att_tape_fail(t, s, "%s", att_error(r->ctx));
+        att_tape_fail(t, s, "%s", att_error(r->model->ctx));
     else
         y = r->apply(t, r->user, att_input(t, &x));
-    att_free(r->ctx, pixels);
+    att_free(r->model->ctx, pixels);
     return y;
 }

@@ -3,10 +3,11 @@
 #define ATT_VISION_IMAGE_RUN_H
 
 #include "io/progress.h"
+#include "model/model.h"
 #include "attend_vision.h"
 
 typedef struct att_image_run {
-    att_ctx *ctx;
+    const att_model *model; /* whose compute the tape has */
     const att_image_processor *processor;
     int64_t batch; /* images that are computed together; a number below 1 counts as 1 */
     int64_t width; /* numbers of an image's result */

@@ -9,8 +9,8 @@ static void free_image(const void *self)
 {
     const att_traced_image *x = self;
     if (x->crop)
-        att_image_free(x->run.ctx, x->crop);
-    att_free(x->run.ctx, x->crop);
+        att_image_free(x->run.model->ctx, x->crop);
+    att_free(x->run.model->ctx, x->crop);
 }
 
 att_status att_traced_image_open(att_traced_image *x, const att_image *image, const att_trace_options *options,
@@ -20,13 +20,13 @@ att_status att_traced_image_open(att_traced_image *x, const att_image *image, co
     x->image = image;
     pass->free = free_image;
     if (options->ids || options->n_ids != 0)
-        return att_fail(x->run.ctx, ATT_ERR_ARGUMENT, "%s: options.ids are given, but the tokens are an image's",
+        return att_fail(x->run.model->ctx, ATT_ERR_ARGUMENT, "%s: options.ids are given, but the tokens are an image's",
                         pass->caller);
     att_status s = att_image_processor_describe(x->run.processor, &p);
     pass->info.bytes = sizeof *x->crop + (size_t)(p.height * p.width * p.channels);
     if (s || options->describe_only)
         return s;
-    x->crop = att_calloc(x->run.ctx, 1, sizeof *x->crop);
+    x->crop = att_calloc(x->run.model->ctx, 1, sizeof *x->crop);
     s = x->crop ? att_image_processor_crop(x->run.processor, image, x->crop) : ATT_ERR_MEMORY;
     if (s)
         free_image(x);
@@ -86,10 +86,11 @@ att_status att_image_trace(const att_image_model *m, const att_image *image, con
     s = s ? s : att_vit_describe(vit, &v);
     if (s)
         return s;
-    image_pass self = {{.run = {.ctx = vit->model.ctx, .processor = processor, .apply = states, .user = vit}},
+    image_pass self = {{.run = {.model = &vit->model, .processor = processor, .apply = states, .user = vit}},
                        .vit = vit,
                        .probe = att_image_model_probe(m)};
     att_trace_pass pass = {.ctx = vit->model.ctx,
+                           .compute = vit->model.options.compute,
                            .caller = __func__,
                            .info = info_of(m, &input, &v),
                            .apply = apply,

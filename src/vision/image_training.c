@@ -62,6 +62,8 @@ static att_status make_model(image_data *t)
     att_status e = att_settings_complete(&s, t->base.ctx, t->options.settings, complete_settings, t);
     e = e ? e : att_vit_make(t->base.ctx, &s, t->base.common.seed, &t->model);
     att_settings_close(&s);
+    if (!e)
+        t->model->model.options.compute = t->base.common.compute;
     return e;
 }
 
@@ -391,7 +393,7 @@ static att_status count_correct(const image_data *t, const att_image_set *set, i
     att_tape *tape = NULL;
     correct h = {.in = &t->input, .from = att_image_source_of_set(set)};
     h.pixels = att_alloc(t->base.ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
-    att_status e = h.pixels ? att_tape_new(t->base.ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    att_status e = h.pixels ? att_model_tape(&t->model->model, &tape) : ATT_ERR_MEMORY;
     for (; !e && h.first < n; h.first += batch) {
         h.n = att_min(batch, n - h.first);
         e = count_batch(t, tape, &h, right, confusion);

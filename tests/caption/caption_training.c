@@ -218,7 +218,7 @@ static void caption(const att_captioner *m, const att_words *w, const float *gri
                                .start = (int32_t)m->config.end,
                                .end = (int32_t)m->config.end};
     att_bytes bytes = {.ctx = ctx};
-    if (att_captioner_start(m, grid, 1, &g) || att_search_run(ctx, &search, &g, 1, &found) ||
+    if (att_captioner_start(m, grid, 1, &g) || att_search_run(&m->model, &search, &g, 1, &found) ||
         att_words_decode(w, found.ids, found.count, &bytes))
         fail_msg("%s", att_error(ctx));
     snprintf(text, 256, "%.*s", (int)bytes.count, bytes.data);

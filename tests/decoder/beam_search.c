@@ -82,7 +82,7 @@ static att_status run(att_ctx *c, model *m, att_search *how, int64_t sentences, 
         m->sentence[i] = i;
     m->ctx = c;
     m->output = (att_nn_linear){0};
-    const att_status e = att_search_run(c, how, &g, sentences, finished);
+    const att_status e = att_search_run(&(const att_model){.ctx = c}, how, &g, sentences, finished);
     att_param_free(m->output.weight);
     return e;
 }

@@ -115,7 +115,7 @@ static att_status search(att_ctx *c, const att_transformer *m, const att_search 
     att_generator g;
     att_status e = att_transformer_architecture.start((const att_encoder_decoder *)m, sources + source_offsets[first],
                                                       from, last - first, &g);
-    e = e ? e : att_search_run(c, how, &g, last - first, found);
+    e = e ? e : att_search_run(&(const att_model){.ctx = c}, how, &g, last - first, found);
     if (g.free)
         g.free(g.user);
     return e;
