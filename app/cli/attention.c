@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"svg", 0, "FILE", .text = &asked.svg, .writes = true, .quiet = true,
      .help = "also write the picture to this file: " PICTURE_FORMATS},
     CLI_BACKGROUND(&asked.background),
-    CLI_DTYPE(&asked.dtype),
+    CLI_TYPES(asked.types),
     CLI_THREADS(&asked.threads),
     CLI_JSON(&asked.json),
     {0},

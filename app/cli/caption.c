@@ -13,7 +13,7 @@
 static const char *model_name = CLI_CAPTIONER_SHIPPED, *attention_path, *background_name;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t n_best = 1, threads;
-static int dtype;
+static cli_types types;
 static bool json, skip_broken;
 
 static const cli_option options[] = {
@@ -25,7 +25,7 @@ static const cli_option options[] = {
      .help = "draw where in the first image each word of its caption comes from, to this file: " PICTURE_FORMATS},
     CLI_BACKGROUND(&background_name),
     CLI_SKIP_BROKEN(&skip_broken),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -146,7 +146,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_image_stream_open(&w.in, n, arguments);
     if (!code)
-        code = cli_model_open(&w.m.base, &cli_captioner_kind, model_name, dtype, threads);
+        code = cli_model_open(&w.m.base, &cli_captioner_kind, model_name, types, threads);
     if (!code)
         code = cli_caption_search_options(&search, &w.m, n_best, &w.options);
     if (!code && attention_path && !strcmp(w.m.info.attention, "none"))

@@ -14,14 +14,14 @@
 static const char *model_name, *template_name, *system_message, *system_file, *load_file, *tools_file, *documents_file,
     *variables;
 static int64_t max_tokens = 1024, lookup, top, threads;
-static int dtype;
+static cli_types types;
 static cli_texts stop;
 static cli_sampling given = CLI_SAMPLING_NONE;
 static bool json, stats, drop_oldest;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     {"system", 0, "TEXT", .text = &system_message, .quiet = true,
      .help = "system message, which tells the model what it is to do; default: the model's own, if it has one"},
     {"system-file", 0, "FILE", .text = &system_file, .quiet = true, .help = "read the system message from this file"},
@@ -344,7 +344,7 @@ static int run(int n, char **arguments)
     chat h = {0};
     int code = check_options();
     if (!code)
-        code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
+        code = cli_model_open(&m.base, &cli_language_kind, model_name, types, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, false, &h.sampling);
     if (!code)

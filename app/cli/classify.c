@@ -14,7 +14,7 @@
 static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background_name;
 static cli_texts_to_classify of_texts = {.format = CLI_PAIRS_BY_NAME};
 static int64_t top = 5, layer = -1, head = -1, threads;
-static int dtype;
+static cli_types types;
 static bool json, skip_broken;
 
 static const cli_option options[] = {
@@ -44,7 +44,7 @@ static const cli_option options[] = {
      .help = "head of --attention, from 0; default: the mean of all"},
     CLI_BACKGROUND(&background_name),
     CLI_SKIP_BROKEN(&skip_broken),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -165,7 +165,7 @@ static int run_images(int n, char **arguments)
     if (!code)
         code = cli_image_stream_open(&w.in, n, arguments);
     if (!code)
-        code = cli_model_open(&w.m.base, &cli_vision_kind, model_name, dtype, threads);
+        code = cli_model_open(&w.m.base, &cli_vision_kind, model_name, types, threads);
     if (!code && w.m.info.classes == 0)
         code = cli_fail("%s has no classifier; attend embed makes vectors of images by it", w.m.base.name);
     if (!code && attention_path)
@@ -199,7 +199,7 @@ static int run(int n, char **arguments)
                                             : "head",
                           model_name);
     of_texts.model = model_name;
-    of_texts.dtype = dtype;
+    of_texts.types = types;
     of_texts.threads = threads;
     of_texts.top = top;
     of_texts.json = json;

@@ -19,7 +19,7 @@ static cli_texts texts;
 static int format = -1, precision;
 static bool json, with_tokens, skip_broken;
 static int64_t dims, threads;
-static int dtype;
+static cli_types types;
 
 static const cli_option options[] = {
     CLI_SENTENCE_MODEL_OPTION(&model_name),
@@ -41,7 +41,7 @@ static const cli_option options[] = {
     {"tokens", 0, NULL, .flag = &with_tokens,
      .help = "in jsonl, also write how many tokens each line has, and whether it was truncated"},
     CLI_OUTPUT(&output_path),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_SKIP_BROKEN(&skip_broken),
     CLI_BACKGROUND(&background),
     CLI_THREADS(&threads),
@@ -324,7 +324,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_lines_choose(&in, cli_model_is(ATT_SUBJECT_VISION, model_name), &texts, &file, n, arguments);
     if (!code)
-        code = cli_embedder_open(&m, model_name, dtype, threads);
+        code = cli_embedder_open(&m, model_name, types, threads);
     if (!code)
         code = cli_embedder_prompt(&m, "prompt", prompt, NULL);
     if (!code)

@@ -19,14 +19,14 @@ enum { BLOCK = 64 }; /* lines at a time */
 
 static const char *model_name, *file;
 static int64_t max_tokens = 256, lookup, top, threads;
-static int dtype;
+static cli_types types;
 static cli_texts stop;
 static cli_sampling given = CLI_SAMPLING_NONE;
 static bool streaming, json, lines, ignore_eos, prompt_logprobs, stats;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     {"file", 'f', "FILE", .text = &file, .quiet = true,
      .help = "read the prompt from this file; \"-\": standard input"},
     {"lines", 'l', NULL, .flag = &lines, .help = "each line of the input is a prompt; they are computed together"},
@@ -310,7 +310,7 @@ static int run(int n, char **arguments)
     att_sampling sampling;
     int code = check_options(n);
     if (!code)
-        code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
+        code = cli_model_open(&m.base, &cli_language_kind, model_name, types, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, true, &sampling);
     if (!code)

@@ -14,13 +14,13 @@
 static const char *model_name;
 static bool json, memory, parameters;
 static int64_t threads;
-static int dtype;
+static cli_types types;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "show this model: a folder, OWNER/NAME in the cache of the Hugging Face Hub, or the name of a model in "
              "the models folder or of one that comes with attend"},
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     {"memory", 0, NULL, .flag = &memory,
      .help = "with --model: also make the model ready to compute, and show the memory that it takes"},
     {"parameters", 0, NULL, .flag = &parameters,
@@ -190,7 +190,9 @@ static void print_weights(const att_model_weights *w)
     print_bytes("used", "weights in use", w->used);
     const bool whole = w->used[ATT_Q8_0] + w->used[ATT_Q4_0] + w->used[ATT_Q4_1] > 0;
     begin("products", "products");
-    print_value(whole ? "int8 in blocks of 32, summed in f32" : "f32");
+    print_value(whole                            ? "int8 in blocks of 32, summed in f32"
+                : w->compute == ATT_COMPUTE_BF16 ? "bf16, summed in f32"
+                                                 : "f32");
 }
 
 /* Prints the memory of the weights of a model that is ready to compute. */
@@ -552,7 +554,8 @@ static int show_model(void)
         return refuse_unknown(model_name, folder.text);
     cli_keep_notes = true;
     code = cli_model_open_with(&m.base, subjects[i].kind, model_name,
-                               ATT_OPTIONS(att_model_options, .weights = (att_weight_type)dtype, .prepare = memory),
+                               ATT_OPTIONS(att_model_options, .weights = (att_weight_type)types.weights,
+                                           .compute = (att_compute)types.compute, .prepare = memory),
                                threads);
     if (code)
         return code;
@@ -567,8 +570,9 @@ static int run(int n, char **arguments)
     (void)arguments;
     if (model_name)
         return show_model();
-    if (dtype || memory || parameters)
-        return cli_misuse("%s needs --model", dtype ? "--dtype" : memory ? "--memory" : "--parameters");
+    const char *type = types.weights ? "--dtype" : types.compute ? "--compute" : NULL;
+    if (type || memory || parameters)
+        return cli_misuse("%s needs --model", type ? type : memory ? "--memory" : "--parameters");
     att_ctx *ctx = NULL;
     int code = cli_open(&ctx, threads);
     if (code)

@@ -26,7 +26,8 @@ static cli_texts users, histories, similar;
 static const char *model_name, *allow_path, *deny_path, *new_path, *texts_path, *text_column, *id_column,
     *categories_path, *category_column, *attention_path, *vectors_path, *output_path;
 static int64_t k = 10, max_per_category, threads;
-static int dtype, vector_format = -1;
+static int vector_format = -1;
+static cli_types types;
 static double diversity, new_share = -1;
 static bool all_users, all_items, exclude_seen, json;
 
@@ -77,7 +78,7 @@ static const cli_option options[] = {
     {"vector-format", 0, CLI_VECTOR_FORMATS, .choice = &vector_format,
      .help = "format of --vectors, as of attend embed; default: npy"},
     CLI_OUTPUT(&output_path),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -544,7 +545,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_interactions_copy_pipe(&data);
     if (!code)
-        code = cli_model_open(&w->m.base, &cli_recommender_kind, model_name, dtype, threads);
+        code = cli_model_open(&w->m.base, &cli_recommender_kind, model_name, types, threads);
     if (!code)
         code = prepare(w);
     if (!code)

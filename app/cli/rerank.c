@@ -13,7 +13,8 @@
 enum { BLOCK = 512 };
 
 static const char *model_name, *corpus_path, *pairs_path, *file;
-static int format = CLI_PAIRS_BY_NAME, activation, dtype;
+static int format = CLI_PAIRS_BY_NAME, activation;
+static cli_types types;
 static int64_t top, max_tokens, threads, skip_bad_lines;
 static bool json;
 
@@ -34,7 +35,7 @@ static const cli_option options[] = {
      .help = "number of documents to print for each query; 0, the default: all"},
     CLI_ACTIVATION_OPTION(&activation),
     CLI_MAX_TOKENS_OPTION(&max_tokens),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -219,7 +220,7 @@ static int run(int n, char **arguments)
     int code = check(n);
     if (code)
         return code;
-    code = cli_reranker_open(&r, model_name, dtype, threads);
+    code = cli_reranker_open(&r, model_name, types, threads);
     r.activation = (att_text_activation)activation;
     r.max_tokens = max_tokens;
     if (!code)

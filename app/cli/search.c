@@ -21,7 +21,8 @@ static const char *rerank_name;
 static int64_t top = 10, candidates, rescore = -1, dims, threads;
 static int64_t k; /* lines that are found for each query: top, or those to rerank */
 static bool json, skip_broken;
-static int dtype, precision = -1;
+static int precision = -1;
+static cli_types types;
 
 static const cli_option options[] = {
     CLI_SENTENCE_MODEL_OPTION(&model_name),
@@ -30,9 +31,9 @@ static const cli_option options[] = {
              "in it or in its "
              "folders, or a path of an image per line"},
     {"index", 'i', "FILE", .text = &index_path,
-     .help =
-         "embeddings of the corpus by the same model and --dtype, as \"attend embed --format npy\" writes them, of any "
-         "--precision; five of them are checked; default: they are computed"},
+     .help = "embeddings of the corpus by the same model, --dtype and --compute, as \"attend embed --format npy\" "
+             "writes them, of any "
+             "--precision; five of them are checked; default: they are computed"},
     {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
     {"top", 'k', "N", .integer = &top, .min = 1, .max = 1000000,
      .help = "number of nearest lines to print for each query"},
@@ -52,7 +53,7 @@ static const cli_option options[] = {
      .help = "ranges of an index of int8 or uint8; default: INDEX.ranges.npy, which \"attend embed\" writes beside it"},
     CLI_BACKGROUND(&background),
     CLI_SKIP_BROKEN(&skip_broken),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -166,20 +167,22 @@ static int check_length(const cli_embedder *m, int64_t line, const float *row, c
 /* Returns the command that makes the index again, for messages: malloc'd, or NULL. */
 static char *remake_command(const cli_embedder *m, att_precision p)
 {
-    const cli_option type = CLI_DTYPE(&dtype);
+    static const cli_option type[] = {CLI_TYPES(types)};
     const bool floats = p == ATT_PRECISION_FLOAT32;
     const char *usual = "", *given = document_prompt ? document_prompt : "document";
-    char type_name[16], truncated[32] = "", *text;
-    cli_option_default(&type, type_name, sizeof type_name);
+    char weights[16], products[16], truncated[32] = "", *text;
+    cli_option_default(&type[0], weights, sizeof weights);
+    cli_option_default(&type[1], products, sizeof products);
     if (dims)
         snprintf(truncated, sizeof truncated, " --dims %lld", (long long)dims);
     if (!m->images)
         att_sentence_prompt(m->text.sentence, NULL, &usual);
     const bool prompted = !m->images && strcmp(usual, m->prompt) != 0;
-    return asprintf(&text, "\"attend embed -m %s%s%s%s%s%s%s%s --format npy -o %s %s\"", cli_quoted(m->name).text,
-                    dtype ? " --dtype " : "", dtype ? type_name : "", prompted ? " --prompt " : "",
-                    prompted ? cli_quoted(given).text : "", truncated, floats ? "" : " --precision ",
-                    floats ? "" : att_precision_name(p), cli_quoted(index_path).text, cli_quoted(corpus_path).text) < 0
+    return asprintf(&text, "\"attend embed -m %s%s%s%s%s%s%s%s%s%s --format npy -o %s %s\"", cli_quoted(m->name).text,
+                    types.weights ? " --dtype " : "", types.weights ? weights : "", types.compute ? " --compute " : "",
+                    types.compute ? products : "", prompted ? " --prompt " : "", prompted ? cli_quoted(given).text : "",
+                    truncated, floats ? "" : " --precision ", floats ? "" : att_precision_name(p),
+                    cli_quoted(index_path).text, cli_quoted(corpus_path).text) < 0
                ? NULL
                : text;
 }
@@ -197,7 +200,7 @@ static int check_floats(const corpus *c, const cli_embedder *m, int64_t line, co
     return code || cosine >= min_cosine
                ? code
                : cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text, "
-                          "the model or its --dtype is another; %s makes the index anew",
+                          "the model, its --dtype or --compute is another; %s makes the index anew",
                           index_path, (long long)line + 1, (long long)line + 1, corpus_path, m->name, cosine,
                           c->remake);
 }
@@ -492,7 +495,7 @@ static int search(cli_embedder *m, int n, char **arguments)
 {
     corpus c = {0};
     scratch s = {0};
-    int code = rerank_name ? cli_reranker_open(&s.reranker, rerank_name, dtype, threads) : CLI_DONE;
+    int code = rerank_name ? cli_reranker_open(&s.reranker, rerank_name, types, threads) : CLI_DONE;
     s.reranker.quiet = true;
     if (!code)
         code = cli_embedder_truncate(m, dims);
@@ -543,7 +546,7 @@ static int run(int n, char **arguments)
     if (rerank_name && candidates && candidates < top)
         return cli_misuse("--candidates is %lld, fewer than --top, %lld", (long long)candidates, (long long)top);
     cli_embedder m;
-    int code = cli_embedder_open(&m, model_name, dtype, threads);
+    int code = cli_embedder_open(&m, model_name, types, threads);
     if (code)
         return code;
     if (rerank_name && m.images)

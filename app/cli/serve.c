@@ -53,7 +53,7 @@ static const cli_option options[] = {
      .help = "time to compute at once: what a new request waits at most for others, unless one text takes longer"},
     {"step-tokens", 0, "N", .integer = &settings.step_tokens, .min = 1, .max = 1 << 20,
      .help = "tokens to compute at once, at most"},
-    CLI_DTYPE(&settings.dtype),
+    CLI_TYPES(settings.types),
     CLI_THREADS(&settings.threads),
     {0},
 };

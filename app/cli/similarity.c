@@ -19,7 +19,7 @@ static const char *model_name, *pairs_path, *file, *prompt, *background;
 static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
 static int64_t dims, threads, skip_bad_lines;
-static int dtype;
+static cli_types types;
 
 static const cli_option options[] = {
     CLI_SENTENCE_MODEL_OPTION(&model_name),
@@ -36,7 +36,7 @@ static const cli_option options[] = {
     CLI_PROMPT(&prompt, "prompt", "sentence", "the model's default prompt, if it has one"),
     CLI_DIMS(&dims),
     CLI_BACKGROUND(&background),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -235,7 +235,7 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
 }
 
 /* Reports, after all pairs, correlations with --gold, and lines that were left out. */
-static int print_summary(const history *h, const cli_skipped *skipped)
+static int print_summary(const cli_embedder *m, const history *h, const cli_skipped *skipped)
 {
     double spearman = NAN;
     const int code = gold ? cli_spearman(h->score, h->gold, h->count, &spearman) : CLI_DONE;
@@ -249,6 +249,7 @@ static int print_summary(const history *h, const cli_skipped *skipped)
         if (gold) {
             cli_json_fixed(&j, "spearman", spearman, 4);
             cli_json_fixed(&j, "pearson", pearson, 4);
+            cli_json_string(&j, "compute", cli_model_compute(m->images ? &m->vision.base : &m->text.base));
         }
         cli_skipped_json(&j, skipped->n, skipped->first);
         cli_json_end(&j);
@@ -270,7 +271,7 @@ static int run_pairs(const cli_embedder *m)
     code = stream(m, &p, &h);
     cli_records_skipped(&p.in, &skipped);
     if (!code)
-        code = print_summary(&h, &skipped);
+        code = print_summary(m, &h, &skipped);
     free(h.score);
     free(h.gold);
     cli_pairs_close(&p);
@@ -292,7 +293,7 @@ static int run(int n, char **arguments)
     if (gold && !pairs_path)
         return cli_misuse("--gold needs --pairs FILE");
     cli_embedder m;
-    int code = cli_embedder_open(&m, model_name, dtype, threads);
+    int code = cli_embedder_open(&m, model_name, types, threads);
     if (code)
         return code;
     code = cli_embedder_prompt(&m, "prompt", prompt, NULL);

@@ -18,7 +18,7 @@ static cli_texts texts;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
 static bool scores, json, split, lines_failed;
-static int dtype;
+static cli_types types;
 static cli_alignment alignment = {.layer = -1, .head = -1};
 
 static const cli_option options[] = {
@@ -49,7 +49,7 @@ static const cli_option options[] = {
      .help = "decoder layer of --alignment, from 0; default: the last"},
     {"head", 'H', "N", .integer = &alignment.head, .max = 1000, .quiet = true,
      .help = "head of --alignment, from 0; default: the mean of all"},
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     {0},
 };
@@ -258,7 +258,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_lines_choose(&in, false, &texts, &file, n, arguments);
     if (!code)
-        code = cli_model_open(&m.base, &cli_translator_kind, model_name, dtype, threads);
+        code = cli_model_open(&m.base, &cli_translator_kind, model_name, types, threads);
     if (!code)
         code = check_model(&m);
     if (!code)

@@ -108,7 +108,7 @@ static int show_translator(const chapter *c)
 {
     cli_translator m;
     int code = cli_model_open(&m.base, &cli_translator_kind, asked->model ? asked->model : CLI_TRANSLATOR_SHIPPED,
-                              ATT_WEIGHT_TYPE_STORED, 1);
+                              (cli_types){0}, 1);
     if (code)
         return code;
     code = show(m.base.ctx, c, &(const subject){.translator = m.translator});
@@ -131,8 +131,8 @@ static shipped_picture picture_of(const att_model_path *folder, const char *name
 static int show_vision(const chapter *c)
 {
     cli_vision m;
-    int code = cli_model_open(&m.base, &cli_vision_kind, asked->model ? asked->model : CLI_VISION_SHIPPED,
-                              ATT_WEIGHT_TYPE_STORED, 1);
+    int code =
+        cli_model_open(&m.base, &cli_vision_kind, asked->model ? asked->model : CLI_VISION_SHIPPED, (cli_types){0}, 1);
     if (code)
         return code;
     const shipped_picture shipped = picture_of(&m.base.folder, IMAGE_SHIPPED);
@@ -148,7 +148,7 @@ static int show_captioner(const chapter *c)
 {
     cli_captioner m;
     int code = cli_model_open(&m.base, &cli_captioner_kind, asked->model ? asked->model : CLI_CAPTIONER_SHIPPED,
-                              ATT_WEIGHT_TYPE_STORED, 1);
+                              (cli_types){0}, 1);
     if (code)
         return code;
     const shipped_picture shipped = picture_of(&m.base.folder, CAPTIONED_SHIPPED);

@@ -1,4 +1,4 @@
-/* --dtype wherever a model is opened. */
+/* --dtype and --compute wherever a model is opened. */
 #include "fixtures/recommender_tool.h"
 #include "fixtures/vision_tool.h"
 
@@ -46,6 +46,67 @@ static void results_are_of_weights_of_the_type(void **state)
         if (tool(line))
             fail_msg("%s: %s%s", line, tool_out, tool_err);
     }
+}
+
+/* Returns whether the set has products of bf16, and what auto chooses. */
+static bool multiplies_bf16(const char **automatic)
+{
+    att_ctx *ctx = check_open(NULL, 1);
+    att_compute chosen, is;
+    assert_int_equal(att_compute_choose(ctx, ATT_COMPUTE_AUTO, &chosen), ATT_OK);
+    const bool does = att_compute_choose(ctx, ATT_COMPUTE_BF16, &is) == ATT_OK;
+    att_close(ctx);
+    *automatic = att_compute_name(chosen);
+    return does;
+}
+
+/* f32 is the default; on sets without products of bf16, auto is f32 and bf16 an error. */
+static void results_are_of_products_of_the_type(void **state)
+{
+    (void)state;
+    const char *automatic;
+    const bool does = multiplies_bf16(&automatic);
+    for (int i = 0; i < COMMANDS; i++) {
+        char line[300];
+        snprintf(line, sizeof line, "$A %s >stored && $A %s --compute f32 >f32 && cmp stored f32", commands[i],
+                 commands[i]);
+        if (tool(line))
+            fail_msg("%s: %s%s", line, tool_out, tool_err);
+        if (does)
+            snprintf(line, sizeof line, "$A %s --compute bf16 >bf16 && ! cmp -s stored bf16", commands[i]);
+        else
+            snprintf(line, sizeof line, "$A %s --compute bf16 2>said; test $? = 1 && grep -q bf16 said", commands[i]);
+        if (tool(line))
+            fail_msg("%s: %s%s", line, tool_out, tool_err);
+        snprintf(line, sizeof line, "$A %s --compute auto >auto && cmp %s auto", commands[i], automatic);
+        if (tool(line))
+            fail_msg("%s: %s%s", line, tool_out, tool_err);
+    }
+}
+
+static void json_names_what_is_computed(void **state)
+{
+    (void)state;
+    const char *automatic;
+    char products[40], has[100];
+    multiplies_bf16(&automatic);
+    snprintf(products, sizeof products, "\"products\": \"%s%s\"", automatic,
+             *automatic == 'b' ? ", summed in f32" : "");
+    assert_int_equal(tool("$A info -m fashion-mnist --json --compute auto"), 0);
+    assert_has(tool_out, products);
+    static const char *const lines[] = {"evaluate classify -m $V --data set --json",
+                                        "evaluate caption --data captions --images some --json",
+                                        "evaluate recommend -m $R --data log.tsv --json"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (int k = 0; k < 2; k++) {
+            char line[200];
+            snprintf(line, sizeof line, "$A %s%s", lines[i], k ? " --compute auto" : "");
+            assert_int_equal(tool(line), 0);
+            snprintf(has, sizeof has, "\"compute\": \"%s\"", k ? automatic : "f32");
+            assert_has(tool_out, has);
+        }
+    assert_refused("$A evaluate recommend --data log.tsv --compute bf16", 2, "--compute needs --model");
+    assert_refused("$A info --compute bf16", 2, "--compute needs --model");
 }
 
 static void evaluations_are_of_weights_of_the_type(void **state)
@@ -124,10 +185,9 @@ static void info_lists_the_parameters_of_a_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_of_weights_of_the_type),
-        cmocka_unit_test(evaluations_are_of_weights_of_the_type),
-        cmocka_unit_test(info_tells_the_bytes_of_all_kinds),
-        cmocka_unit_test(info_lists_the_parameters_of_a_model),
+        cmocka_unit_test(results_are_of_weights_of_the_type), cmocka_unit_test(results_are_of_products_of_the_type),
+        cmocka_unit_test(json_names_what_is_computed),        cmocka_unit_test(evaluations_are_of_weights_of_the_type),
+        cmocka_unit_test(info_tells_the_bytes_of_all_kinds),  cmocka_unit_test(info_lists_the_parameters_of_a_model),
     };
     return cmocka_run_group_tests(tests, dtype_setup, tool_teardown);
 }

@@ -257,7 +257,7 @@ static void report_truncation(const attended *a)
 int attended_open(attended *a, const attention_kind *kind, const attention_request *asked)
 {
     *a = (attended){.kind = kind, .asked = asked, .info.size = sizeof a->info};
-    int code = cli_model_open(&a->m.base, kind->model, asked->model, asked->dtype, asked->threads);
+    int code = cli_model_open(&a->m.base, kind->model, asked->model, asked->types, asked->threads);
     if (code)
         return code;
     code = kind->read(a);

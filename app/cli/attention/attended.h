@@ -17,7 +17,8 @@ typedef struct attention_request {
     const char *argument, *model, *target, *svg, *pair, *prompt, *background;
     cli_texts hide, zero;
     int64_t layer, head, from, threads; /* -1: not given */
-    int side, dtype;                    /* side -1: not given */
+    cli_types types;
+    int side; /* side -1: not given */
     bool heads, lens, json;
 } attention_request;
 

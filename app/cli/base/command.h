@@ -77,6 +77,8 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
      .help = "number of threads; 0, the default: all that the process may use"}
+/* What products compute. to: an int, which is an att_compute. */
+#define CLI_COMPUTE(to, what) {"compute", 0, "f32|bf16|auto", .choice = (to), .help = what}
 #define CLI_FILE(to)                                                                         \
     {"file", 'f', "FILE", .text = (to), .quiet = true,                                       \
      .help = "read sentences from this file, one per line; \"-\": standard input"}

@@ -7,12 +7,14 @@
 #include <math.h>
 
 static int64_t m = 1024, n = 1024, k = 1024;
+static int compute; /* an att_compute */
 static bench_options common = {.seconds = 1};
 
 static const cli_option options[] = {
     {"m", 'm', "N", .integer = &m, .min = 1, .max = 1e9, .help = "rows of x and out"},
     {"n", 'n', "N", .integer = &n, .min = 1, .max = 1e9, .help = "columns of out, rows of the weight"},
     {"k", 'k', "N", .integer = &k, .min = 1, .max = 1e9, .help = "columns of x and of the weight"},
+    CLI_COMPUTE(&compute, "type of the numbers that are multiplied, and summed in f32"),
     CLI_THREADS(&common.threads),
     BENCH_REPEAT(&common.repeat),
     BENCH_SECONDS(&common.seconds),
@@ -38,13 +40,14 @@ static int once(void *arg)
 }
 
 /* Checks up to 16 rows, the first and the last among them, against sums in double. A chain of k products and sums in
- * float is off by at most k u / (1 - k u) times the sum of absolute products (Higham 2002, 3.5), u = 2^-24. */
+ * float is off by at most k u / (1 - k u) times the sum of absolute products (Higham 2002, 3.5), u = 2^-24. Numbers
+ * that are rounded to bf16 are off by up to 2^-9 of them, so their products by up to 2^-8 (1 + 2^-10). */
 static int verify(gemm_job *j, double *worst)
 {
     enum { ROWS = 16 };
     int code = once(j);
     const float *x = j->x.data, *w = att_param_value(j->weight)->data, *out = j->out.data;
-    const double ku = (double)k * 0x1p-24;
+    const double ku = (double)k * 0x1p-24, rounded = compute == ATT_COMPUTE_BF16 ? 0x1p-8 * (1 + 0x1p-10) : 0;
     int64_t rows = m < ROWS ? m : ROWS;
     *worst = 0;
     for (int64_t r = 0; !code && r < rows; r++) {
@@ -56,7 +59,8 @@ static int verify(gemm_job *j, double *worst)
                 sum += term;
                 size += fabs(term);
             }
-            double e = bench_error((double)out[i * n + c], sum, ku / (1 - fmin(ku, 0.5)) * size);
+            double e =
+                bench_error((double)out[i * n + c], sum, (rounded + (1 + rounded) * ku / (1 - fmin(ku, 0.5))) * size);
             if (e > 1)
                 return cli_fail("bench gemm: out[%lld][%lld] is %.9g, but must be %.9g", (long long)i, (long long)c,
                                 (double)out[i * n + c], sum);
@@ -88,7 +92,10 @@ static int run(int argc, char **arguments)
     if (!code)
         code = cli_status(j.ctx, att_param_new(j.ctx, &weight, &j.weight));
     if (!code)
-        code = cli_status(j.ctx, att_tape_new(j.ctx, NULL, &j.tape));
+        code = cli_status(j.ctx,
+                          att_tape_new(j.ctx, ATT_OPTIONS(att_tape_config, .compute = (att_compute)compute), &j.tape));
+    if (!code)
+        compute = (int)att_tape_compute(j.tape);
     if (!code && !common.no_verify)
         code = verify(&j, &error);
     if (!code)
@@ -97,7 +104,8 @@ static int run(int argc, char **arguments)
         char title[96];
         snprintf(title, sizeof title, "m %lld, n %lld, k %lld", (long long)m, (long long)n, (long long)k);
         code = bench_report(j.ctx, "gemm", title,
-                            json_pack("{s:I, s:I, s:I}", "m", (json_int_t)m, "n", (json_int_t)n, "k", (json_int_t)k),
+                            json_pack("{s:I, s:I, s:I, s:s}", "m", (json_int_t)m, "n", (json_int_t)n, "k",
+                                      (json_int_t)k, "compute", att_compute_name((att_compute)compute)),
                             2.0 * (double)m * (double)n * (double)k, &times, error, common.json);
     }
     att_tape_free(j.tape);
@@ -110,7 +118,7 @@ static int run(int argc, char **arguments)
 
 const cli_command bench_gemm = {
     .name = "gemm",
-    .summary = "measure the product of two matrices in f32",
+    .summary = "measure the product of two matrices",
     .details = "out[m, n] = x[m, k] weight[n, k]^T, as models compute it: a linear layer whose weight is packed once.",
     .examples = "attend bench gemm --m 512 --n 1536 --k 384 --threads 1",
     .options = options,

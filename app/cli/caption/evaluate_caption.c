@@ -21,7 +21,7 @@ static const char *model_name = CLI_CAPTIONER_SHIPPED, *list, *train_list;
 static cli_captions captions;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t seed = 1, threads;
-static int dtype;
+static cli_types types;
 static bool by_length, retrieval, skip_broken, json;
 
 static const cli_option options[] = {
@@ -41,7 +41,7 @@ static const cli_option options[] = {
     CLI_SKIP_OPTION(&captions.skip_bad_lines, "--data"),
     CLI_SKIP_BROKEN(&skip_broken),
     CLI_BACKGROUND(&captions.background),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -333,6 +333,7 @@ static void print_json(const evaluation *e)
     cli_json_number(&j, "length_penalty", search.length_penalty, 6);
     cli_json_integer(&j, "distinct", e->candidates.distinct);
     cli_json_number(&j, "mean_words", (double)e->words / (double)e->n, 8);
+    cli_json_string(&j, "compute", cli_model_compute(&e->m.base));
     cli_json_fixed(&j, "seconds", e->seconds, 3);
     json_scores(&j, "model", &e->model);
     caption_interval_json(&j, "bleu4_interval", &e->of_model.bleu4);
@@ -449,7 +450,7 @@ static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
     evaluation e = {.info.size = sizeof e.info};
-    int code = cli_model_open(&e.m.base, &cli_captioner_kind, model_name, dtype, threads);
+    int code = cli_model_open(&e.m.base, &cli_captioner_kind, model_name, types, threads);
     if (!code)
         code = cli_caption_search_options(&search, &e.m, 1, &e.options);
     e.m.image_options.size = sizeof e.m.image_options;

@@ -257,6 +257,7 @@ static void print_json(const cli_answers *c)
         cli_json_number(&j, "top5_high", top.high, 8);
     }
     cli_json_number(&j, "calibration_error", c->calibration_error, 8);
+    cli_json_string(&j, "compute", c->compute);
     cli_json_fixed(&j, "seconds", c->seconds, 3);
     json_classes(&j, c);
     if (c->classes <= MAX_JSON)

@@ -19,11 +19,12 @@ typedef struct cli_wrong_answer {
 
 typedef struct cli_answers {
     att_ctx *ctx;
-    const char *unit;   /* "images" */
-    int64_t classes, n; /* n: examples; finally only those that were counted */
-    const char **label; /* [classes]: names of the classes */
-    int64_t broken;     /* examples that could not be read; for the report */
-    double seconds;     /* that it took */
+    const char *unit;    /* "images" */
+    const char *compute; /* what the model's products compute */
+    int64_t classes, n;  /* n: examples; finally only those that were counted */
+    const char **label;  /* [classes]: names of the classes */
+    int64_t broken;      /* examples that could not be read; for the report */
+    double seconds;      /* that it took */
     /* private */
     bool json;
     cli_class_count *of; /* [classes] */

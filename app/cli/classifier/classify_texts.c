@@ -29,7 +29,7 @@ static const char *label_of(const void *model, int64_t i) { return att_text_clas
 static int work_open(work *w)
 {
     const cli_texts_to_classify *o = w->o;
-    int code = cli_model_open(&w->m.base, &cli_text_classifier_kind, o->model, o->dtype, o->threads);
+    int code = cli_model_open(&w->m.base, &cli_text_classifier_kind, o->model, o->types, o->threads);
     if (code)
         return code;
     const int64_t labels = w->m.info.labels;

@@ -3,13 +3,14 @@
 #define CLI_CLASSIFIER_CLASSIFY_TEXTS_H
 
 #include "cli/base/records.h"
+#include "cli/model/model.h"
 
 /* The values of the options */
 typedef struct cli_texts_to_classify {
     const char *model, *file, *pairs_path;
     cli_texts texts, pairs;
     int format; /* as of cli_records_open */
-    int dtype;  /* an att_weight_type */
+    cli_types types;
     int64_t top, threads, skip;
     bool json;
 } cli_texts_to_classify;

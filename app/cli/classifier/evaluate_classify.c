@@ -13,7 +13,8 @@ enum { TRAIN, TEST }; /* words of --split */
 enum { MAX_BLOCK = 128, SMALL = 1 << 17 };
 
 static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path, *wrong_path, *background;
-static int split = TEST, dtype, format = CLI_PAIRS_BY_NAME;
+static int split = TEST, format = CLI_PAIRS_BY_NAME;
+static cli_types types;
 static int64_t threads, skip_bad_lines;
 static bool skip_broken, json;
 
@@ -36,7 +37,7 @@ static const cli_option options[] = {
     CLI_SKIP_OPTION(&skip_bad_lines, "a table of texts"),
     CLI_BACKGROUND(&background),
     CLI_SKIP_BROKEN(&skip_broken),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -159,6 +160,7 @@ static int evaluate(counts *c, const cli_answers_options *o)
     cli_answers *a = &c->answers;
     a->ctx = c->m.base.ctx;
     a->unit = "images";
+    a->compute = cli_model_compute(&c->m.base);
     a->classes = c->m.info.classes;
     if (!a->classes)
         return cli_fail("%s has no classifier", model_name);
@@ -186,7 +188,7 @@ static int evaluate(counts *c, const cli_answers_options *o)
 static int run_images(const cli_answers_options *o)
 {
     counts c = {.set_info.size = sizeof c.set_info};
-    int code = cli_model_open(&c.m.base, &cli_vision_kind, model_name, dtype, threads);
+    int code = cli_model_open(&c.m.base, &cli_vision_kind, model_name, types, threads);
     if (!code)
         code = evaluate(&c, o);
     att_image_set_free(c.set);
@@ -213,7 +215,7 @@ static int run(int n, char **arguments)
                                       .data = data,
                                       .format = format,
                                       .skip = skip_bad_lines,
-                                      .dtype = dtype,
+                                      .types = types,
                                       .threads = threads,
                                       .answers = &o};
     return cli_evaluate_texts(&of);

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-int cli_reranker_open(cli_reranker *r, const char *name, int weights, int64_t threads)
+int cli_reranker_open(cli_reranker *r, const char *name, cli_types types, int64_t threads)
 {
     *r = (cli_reranker){.activation = ATT_TEXT_ACTIVATION_MODEL};
-    int code = cli_model_open(&r->m.base, &cli_text_classifier_kind, name, weights, threads);
+    int code = cli_model_open(&r->m.base, &cli_text_classifier_kind, name, types, threads);
     if (!code)
         code = cli_text_classifier_need_score(&r->m);
     return code;

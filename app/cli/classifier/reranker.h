@@ -12,9 +12,9 @@ typedef struct cli_reranker {
     int64_t pairs, truncated; /* so far */
 } cli_reranker;
 
-/* Opens a model. name NULL: the only text classifier. weights: an att_weight_type. *r must not move until it is closed.
+/* Opens a model. name NULL: the only text classifier. *r must not move until it is closed.
  */
-int cli_reranker_open(cli_reranker *r, const char *name, int weights, int64_t threads);
+int cli_reranker_open(cli_reranker *r, const char *name, cli_types types, int64_t threads);
 void cli_reranker_close(cli_reranker *r);
 /* Ranks documents [n] by their scores with a query -> out [top], top at most n. */
 int cli_reranker_rank(cli_reranker *r, const char *query, size_t bytes, int64_t n, const char *const *documents,

@@ -111,6 +111,7 @@ static int evaluate(work *w)
     const cli_answers_options *o = w->o->answers;
     a->ctx = w->m.base.ctx;
     a->unit = "texts";
+    a->compute = cli_model_compute(&w->m.base);
     a->classes = w->m.info.labels;
     if (w->m.info.probability != ATT_TEXT_ACTIVATION_SOFTMAX)
         return cli_fail("%s: its labels have scores of their own (\"problem_type\" of its config.json, or one label); "
@@ -136,7 +137,7 @@ int cli_evaluate_texts(const cli_texts_to_evaluate *o)
     if (!w)
         return cli_fail_memory();
     w->o = o;
-    int code = cli_model_open(&w->m.base, &cli_text_classifier_kind, o->model, o->dtype, o->threads);
+    int code = cli_model_open(&w->m.base, &cli_text_classifier_kind, o->model, o->types, o->threads);
     if (!code)
         code = evaluate(w);
     cli_answers_close(&w->answers);

@@ -14,12 +14,12 @@ enum { SMALL_TEXT = 64 };
 
 static const char *model_name;
 static int64_t window, stride, threads;
-static int dtype;
+static cli_types types;
 static bool json;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     {"window", 0, "N", .integer = &window, .min = 0, .max = 1 << 24, .quiet = true,
      .help = "tokens of context; default: the smaller of the model's context and 1,024"},
     {"stride", 0, "N", .integer = &stride, .min = 0, .max = 1 << 24, .quiet = true,
@@ -43,7 +43,7 @@ static int measure(const cli_language *m, const att_tokens *tokens, att_perplexi
 }
 
 /* Prints the results. bytes: of the text of the predicted tokens. */
-static int print(const att_perplexity *p, size_t bytes, double seconds)
+static int print(const att_perplexity *p, const cli_model *m, size_t bytes, double seconds)
 {
     const double bits = p->loss * (double)p->tokens / (log(2) * (double)bytes);
     cli_output out;
@@ -59,6 +59,7 @@ static int print(const att_perplexity *p, size_t bytes, double seconds)
         cli_json_integer(&j, "bytes", (int64_t)bytes);
         cli_json_integer(&j, "window", p->window);
         cli_json_integer(&j, "stride", p->stride);
+        cli_json_string(&j, "compute", cli_model_compute(m));
         cli_json_fixed(&j, "seconds", seconds, 3);
         cli_json_end(&j);
     } else {
@@ -111,7 +112,7 @@ static int evaluate(const cli_language *m, const char *path)
         cli_note("%s: only %lld tokens are predicted, too few for a perplexity of the model", name,
                  (long long)p.tokens);
     if (!code) /* the first token is not predicted */
-        code = print(&p, text.bytes - (size_t)tokens.offsets[1], cli_seconds() - begin);
+        code = print(&p, &m->base, text.bytes - (size_t)tokens.offsets[1], cli_seconds() - begin);
     att_tokens_free(m->base.ctx, &tokens);
     cli_whole_text_free(&text);
     return code;
@@ -121,7 +122,7 @@ static int run(int n, char **arguments)
 {
     (void)n;
     cli_language m = {0};
-    int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
+    int code = cli_model_open(&m.base, &cli_language_kind, model_name, types, threads);
     if (!code)
         code = evaluate(&m, arguments[0]);
     cli_model_close(&m.base);

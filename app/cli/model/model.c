@@ -303,9 +303,11 @@ static int open_path(cli_model *m, const att_model_options *options)
     return cli_status(m->ctx, s);
 }
 
-int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, int weights, int64_t threads)
+int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, cli_types types, int64_t threads)
 {
-    return cli_model_open_with(m, kind, name, ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
+    return cli_model_open_with(m, kind, name,
+                               ATT_OPTIONS(att_model_options, .weights = (att_weight_type)types.weights,
+                                           .compute = (att_compute)types.compute),
                                threads);
 }
 
@@ -324,6 +326,13 @@ int cli_model_open_with(cli_model *m, const cli_model_kind *kind, const char *na
     if (code)
         cli_model_close(m);
     return code;
+}
+
+const char *cli_model_compute(const cli_model *m)
+{
+    att_model_weights w = {.size = sizeof w};
+    att_any_model_weights(m->opened, &w);
+    return att_compute_name(w.compute);
 }
 
 void cli_model_close(cli_model *m)

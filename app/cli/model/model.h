@@ -38,19 +38,33 @@ struct cli_model {
     const char *name; /* as the user wrote it; its folder, if it was not given */
     att_model_path folder;
 };
-/* Opens a model. m: the first member of the kind's struct. name NULL: the only model of the subject. weights: an
- * att_weight_type, of CLI_DTYPE. *m must not move until it is closed. */
-int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, int weights, int64_t threads);
+/* The types that a model is opened with: an att_weight_type of its weights in memory, an att_compute of its products.
+ */
+typedef struct cli_types {
+    int weights, compute;
+} cli_types;
+/* Opens a model. m: the first member of the kind's struct. name NULL: the only model of the subject. *m must not move
+ * until it is closed. */
+int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, cli_types types, int64_t threads);
 int cli_model_open_with(cli_model *m, const cli_model_kind *kind, const char *name, const att_model_options *options,
                         int64_t threads);
 void cli_model_close(cli_model *m);
+/* Returns what products of an open model compute, of matrices that are not quantized: "f32" or "bf16". */
+const char *cli_model_compute(const cli_model *m);
 
 /* clang-format off */
-/* The option --dtype. to: an int, which is an att_weight_type. */
-#define CLI_DTYPE(to)                                                                        \
-    {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = (to),                            \
+/* The option --dtype; its value is types.weights. */
+#define CLI_DTYPE(types)                                                                     \
+    {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = &(types).weights,                \
      .help = "type of the weights in memory; int8 (Q8_0) and int4 (Q4_0) have blocks of 32, in matrices whose rows are " \
              "whole blocks; default: as stored"}
+/* The options of the types that a model is opened with. types: a cli_types. */
+#define CLI_TYPES(types)                                                                     \
+    CLI_DTYPE(types),                                                                        \
+    CLI_COMPUTE(&(types).compute,                                                            \
+                "type of the numbers that products multiply, and sum in f32: bf16 is faster and less exact, on "    \
+                "processors with bf16 instructions; auto: bf16 where they are faster; int8 and int4 weights keep "  \
+                "products of their own; default: f32")
 /* clang-format on */
 
 #endif

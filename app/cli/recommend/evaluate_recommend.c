@@ -17,7 +17,7 @@ static evaluation_protocol protocol = {
 static const char *model_name, *texts_path, *text_column, *id_column, *text_model;
 static const char *cutoffs_text = "10";
 static int64_t threads;
-static int dtype;
+static cli_types types;
 static cli_item_texts texts;
 static bool ease, json;
 
@@ -54,7 +54,7 @@ static const cli_option options[] = {
     CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_ID_COLUMN_OPTION(&id_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
-    CLI_DTYPE(&dtype),
+    CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -273,8 +273,8 @@ static int check_options(void)
         return cli_misuse("--text-column %s needs --item-texts FILE", text_column);
     if (text_model && !texts_path)
         return cli_misuse("--text-model %s needs --item-texts FILE", text_model);
-    if (dtype && !model_name)
-        return cli_misuse("--dtype needs --model");
+    if ((types.weights || types.compute) && !model_name)
+        return cli_misuse("%s needs --model", types.weights ? "--dtype" : "--compute");
     return CLI_DONE;
 }
 
@@ -357,7 +357,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = read_cutoffs(&e);
     if (!code)
-        code = model_name ? cli_model_open(&e.m.base, &cli_recommender_kind, model_name, dtype, threads)
+        code = model_name ? cli_model_open(&e.m.base, &cli_recommender_kind, model_name, types, threads)
                           : cli_open(&e.ctx, threads);
     if (model_name)
         e.ctx = e.m.base.ctx;

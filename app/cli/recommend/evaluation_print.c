@@ -281,6 +281,8 @@ static void print_json(const evaluation *e)
         cli_json_integer(&j, "draws", evaluation_draws(e));
         cli_json_integer(&j, "seed", e->protocol->seed);
     }
+    if (e->model_name)
+        cli_json_string(&j, "compute", cli_model_compute(&e->m.base));
     json_results(&j, e);
     cli_json_end(&j);
 }

@@ -314,8 +314,7 @@ int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, 
                          int64_t first, int64_t end)
 {
     embedding *b = calloc(1, sizeof *b);
-    int code =
-        b ? cli_model_open(&b->m.base, &cli_sentence_kind, model, ATT_WEIGHT_TYPE_STORED, threads) : cli_fail_memory();
+    int code = b ? cli_model_open(&b->m.base, &cli_sentence_kind, model, (cli_types){0}, threads) : cli_fail_memory();
     if (!code) {
         code = embed(b, t, log, first, end);
         free(b->vectors);

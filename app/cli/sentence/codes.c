@@ -142,8 +142,8 @@ int cli_codes_check(const cli_codes *c, const cli_embedder *m, const cli_codes_o
     if (!code)
         code = compare(c, m, c->data + line * bytes, codes, scratch, &same);
     if (!code && !same)
-        code = cli_fail("%s: row %lld is not the %s vector of line %lld by %s: the text, the model, its --dtype or the "
-                        "ranges are others; %s makes the index anew",
+        code = cli_fail("%s: row %lld is not the %s vector of line %lld by %s: the text, the model, its --dtype or "
+                        "--compute, or the ranges are others; %s makes the index anew",
                         o->index, (long long)line + 1, att_precision_name(c->precision), (long long)line + 1, m->name,
                         o->remake);
     free(codes);

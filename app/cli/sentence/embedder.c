@@ -8,14 +8,14 @@
 
 enum { SENTENCES = 512 }; /* sentences at once */
 
-int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads)
+int cli_embedder_open(cli_embedder *e, const char *name, cli_types types, int64_t threads)
 {
     *e = (cli_embedder){.images = cli_model_is(ATT_SUBJECT_VISION, name),
                         .lines = "lines",
                         .key = "text",
                         .image_options.size = sizeof e->image_options};
-    const int code = e->images ? cli_model_open(&e->vision.base, &cli_vision_kind, name, weights, threads)
-                               : cli_model_open(&e->text.base, &cli_sentence_kind, name, weights, threads);
+    const int code = e->images ? cli_model_open(&e->vision.base, &cli_vision_kind, name, types, threads)
+                               : cli_model_open(&e->text.base, &cli_sentence_kind, name, types, threads);
     if (code)
         return code;
     if (e->images) {

@@ -27,9 +27,9 @@ typedef struct cli_embedder {
     cli_vision vision;
 } cli_embedder;
 
-/* Opens a model. name NULL: the only sentence model. weights: an att_weight_type. *e must not move until it is
+/* Opens a model. name NULL: the only sentence model. *e must not move until it is
  * closed. */
-int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
+int cli_embedder_open(cli_embedder *e, const char *name, cli_types types, int64_t threads);
 void cli_embedder_close(cli_embedder *e);
 
 /* Sets the text before each text, as cli_sentence_prompt finds it. Images have none. */

@@ -22,7 +22,7 @@ int cli_tokenizer_open(cli_tokenizer *t, const char *name)
     if (!code)
         snprintf(modules, sizeof modules, "%s/modules.json", path);
     if (!code && is_file(modules)) { /* sentence-transformers: has a token limit */
-        code = cli_model_open(&t->model.base, &cli_sentence_kind, name, ATT_WEIGHT_TYPE_STORED, 1);
+        code = cli_model_open(&t->model.base, &cli_sentence_kind, name, (cli_types){0}, 1);
         t->ctx = t->model.base.ctx;
         t->tokenizer = code ? NULL : att_sentence_tokenizer(t->model.sentence);
         t->max_tokens = code ? 0 : t->model.info.max_tokens;

@@ -18,6 +18,7 @@ static void write_model(cli_json *j, const serve_model *m, const char *id)
     cli_json_string(j, "kind", att_subject_name(m->subject));
     cli_json_string(j, "type", m->identity.type);
     cli_json_string(j, "dtype", m->dtype);
+    cli_json_string(j, "compute", m->compute);
     if (m->max_tokens > 0)
         cli_json_integer(j, "max_tokens", m->max_tokens);
     if (m->subject == ATT_SUBJECT_SENTENCE)

@@ -55,6 +55,7 @@ static void describe_weights(serve_model *m)
         if (w.used[i] > w.used[largest])
             largest = i;
     m->dtype = att_dtype_name((att_dtype)largest);
+    m->compute = att_compute_name(w.compute);
 }
 
 /* Reads a language code from the end of a folder's name, such as "opus-mt-de-en"; *end moves before it. */
@@ -141,7 +142,7 @@ static att_status describe(serve_model *m)
 /* ---- opening ---- */
 
 /* Opens a model that serve_models owns from here on. `given`: as the user named it. */
-static int open_model(serve_models *m, const char *given, int weights)
+static int open_model(serve_models *m, const char *given, cli_types types)
 {
     serve_model *new = m->n < SERVE_MODELS ? calloc(1, sizeof *new) : NULL;
     struct stat folder;
@@ -162,9 +163,10 @@ static int open_model(serve_models *m, const char *given, int weights)
                           same->folder.text, new->folder.text);
     if (!stat(new->folder.text, &folder))
         new->created = (int64_t)folder.st_mtime;
-    att_status s = att_any_model_open(
-        m->ctx, new->folder.text, ATT_SUBJECT_NONE,
-        ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights, .prepare = true), &new->opened);
+    att_status s = att_any_model_open(m->ctx, new->folder.text, ATT_SUBJECT_NONE,
+                                      ATT_OPTIONS(att_model_options, .weights = (att_weight_type)types.weights,
+                                                  .compute = (att_compute)types.compute, .prepare = true),
+                                      &new->opened);
     new->identity.size = sizeof new->identity;
     s = s ? s : att_any_model_describe(new->opened, &new->identity);
     new->subject = new->identity.subject;
@@ -174,7 +176,8 @@ static int open_model(serve_models *m, const char *given, int weights)
 
 typedef struct all_models {
     serve_models *m;
-    int weights, code;
+    cli_types types;
+    int code;
     char last[SERVE_NAME];
 } all_models;
 
@@ -185,7 +188,7 @@ static void open_listed(void *user, const char *name)
     serve_models *m = all->m;
     if (m->n == SERVE_MODELS || serve_models_find(m, name, strlen(name)))
         return;
-    if (open_model(m, name, all->weights)) {
+    if (open_model(m, name, all->types)) {
         cli_note("%s is not served", name);
         m->n--;
         att_any_model_free(m->model[m->n]->opened);
@@ -211,10 +214,10 @@ static int add_alias(serve_models *m, const char *text)
 
 int serve_models_open(serve_models *m, const serve_settings *s)
 {
-    all_models all = {.m = m, .weights = s->dtype};
+    all_models all = {.m = m, .types = s->types};
     int code = CLI_DONE;
     for (int i = 0; !code && i < s->models.n; i++)
-        code = open_model(m, s->models.text[i], s->dtype);
+        code = open_model(m, s->models.text[i], s->types);
     if (!code && s->models.n == 0)
         code = cli_status(NULL, att_models_list(open_listed, &all));
     if (!code && m->n == 0)

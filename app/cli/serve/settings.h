@@ -3,6 +3,7 @@
 #define CLI_SERVE_SETTINGS_H
 
 #include "cli/base/command.h"
+#include "cli/model/model.h"
 
 typedef struct serve_settings {
     cli_texts models;  /* names or paths; none: all of the models folder and those that come with attend */
@@ -13,7 +14,7 @@ typedef struct serve_settings {
     int64_t max_connections, max_body, max_memory, max_inputs, max_waiting; /* MB of body and memory */
     int64_t timeout, grace, step_ms, step_tokens;
     bool insecure;
-    int dtype;
+    cli_types types; /* of all models */
 } serve_settings;
 
 /* Serves until SIGTERM or SIGINT. Returns a code. */

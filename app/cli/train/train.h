@@ -23,6 +23,7 @@ typedef struct cli_training_options {
     double rate, warmup, beta2, decay, clip;
     int schedule; /* an att_schedule_kind */
     int dtype;    /* 1: f16 */
+    int compute;  /* an att_compute */
     int64_t validate_every, save_every, average, keep, seed, threads;
 } cli_training_options;
 
@@ -74,6 +75,10 @@ typedef struct cli_training_options {
     {"keep", 0, "N", .integer = &(o).keep, .max = 64,                                                                 \
      .help = "checkpoints to keep when the training has finished; --resume needs one"},                               \
     {"dtype", 0, "f32|f16", .choice = &(o).dtype, .help = "type of the weights in the model"},                        \
+    CLI_COMPUTE(&(o).compute,                                                                                         \
+                "type of the numbers that products multiply, forward and backward; bf16 (mixed precision) is faster "  \
+                "on processors with bf16 instructions, while weights, gradients and sums stay f32; auto: bf16 where "  \
+                "they are faster"),                                                                                    \
     {"seed", 0, "N", .integer = &(o).seed, .max = 1e18, .help = "random seed"},                                       \
     {"json", 0, NULL, .flag = &(o).json,                                                                              \
      .help = "print a line of JSON at the end: the step whose model the folder has, its score, and if that is better " \

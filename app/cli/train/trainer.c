@@ -159,11 +159,11 @@ static int begin(cli_training *t)
     if (code)
         return code;
     const int64_t keep = o->average > o->keep ? o->average : o->keep;
-    const att_training_options *common =
-        ATT_OPTIONS(att_training_options, .schedule = &rates, .beta2 = o->beta2, .weight_decay = o->decay,
-                    .clip = o->clip, .accumulate = o->accumulate, .shards = o->shards, .seed = (uint64_t)o->seed,
-                    .freeze = freeze.list, .n_freeze = freeze.n, .resume = o->resume, .keep = keep > 1 ? keep : 1,
-                    .evaluation_id = t->evaluation_id, .note = t->note, .note_bytes = sizeof t->note);
+    const att_training_options *common = ATT_OPTIONS(
+        att_training_options, .schedule = &rates, .beta2 = o->beta2, .weight_decay = o->decay, .clip = o->clip,
+        .accumulate = o->accumulate, .shards = o->shards, .compute = (att_compute)o->compute, .seed = (uint64_t)o->seed,
+        .freeze = freeze.list, .n_freeze = freeze.n, .resume = o->resume, .keep = keep > 1 ? keep : 1,
+        .evaluation_id = t->evaluation_id, .note = t->note, .note_bytes = sizeof t->note);
     cli_end_later(); /* a signal cancels the start, which then leaves no folder */
     code = t->kind->open(t, common);
     if (!code && t->steps && t->steps < att_training_steps(t->training))

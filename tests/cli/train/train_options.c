@@ -48,14 +48,17 @@ static void a_line_of_json_has_the_result(void **state)
 static void options_of_steps_have_their_effect_and_are_stored(void **state)
 {
     (void)state;
-    static const char *const kept[] = {"accumulate", "beta2", "decay", "clip", "schedule", "warmup", "seed", "shards"};
+    static const struct {
+        const char *name, *other; /* another value */
+    } kept[] = {{"accumulate", "7"}, {"beta2", "0.25"}, {"decay", "0.25"}, {"clip", "0.25"},  {"schedule", "constant"},
+                {"warmup", "7"},     {"seed", "7"},     {"shards", "7"},   {"compute", "f32"}};
     char line[1024];
     for (int i = 0; i < TRAININGS; i++) {
         train(trainings[i].unvalidated, "--steps 3 --save-every 1 --seed 2");
         assert_int_equal(tool("cp m/model.safetensors plain"), 0);
         train(trainings[i].unvalidated,
               "--steps 3 --save-every 1 --seed 2 --accumulate 2 --beta2 0.9 --decay 0.1 "
-              "--clip 0.5 --schedule inverse-sqrt --warmup 2 --minutes 60 --keep 2 --dtype f16");
+              "--clip 0.5 --schedule inverse-sqrt --warmup 2 --minutes 60 --keep 2 --dtype f16 --compute auto");
         assert_has(tool_err, "; 3 steps or 60 minutes\n");
         assert_int_equal(tool("cmp -s plain m/model.safetensors"), 1);
         assert_int_equal(tool("head -c 9999 m/model.safetensors | grep -a -c '\"F16\"'"), 0);
@@ -65,11 +68,8 @@ static void options_of_steps_have_their_effect_and_are_stored(void **state)
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
             snprintf(line, sizeof line,
                      "$A train $(sed -n 's/ *\"command\": \"\\(.*\\)\",/\\1/p' m/training.json) --resume -o m --%s %s",
-                     kept[k],
-                     k == 4             ? "constant"
-                     : k == 0 || k >= 5 ? "7"
-                                        : "0.25");
-            snprintf(line + 512, 128, "--%s is ", kept[k]);
+                     kept[k].name, kept[k].other);
+            snprintf(line + 512, 128, "--%s is ", kept[k].name);
             assert_refused(line, 2, line + 512);
         }
         snprintf(line, sizeof line,
