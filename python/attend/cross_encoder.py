@@ -10,15 +10,16 @@ class CrossEncoder:
     def __init__(self, model_name_or_path, *, modules=None, device=None, prompts=None, default_prompt_name=None,
                  cache_folder=None, trust_remote_code=False, revision=None, local_files_only=False, token=None,
                  model_kwargs=None, processor_kwargs=None, config_kwargs=None, model_card_data=None, backend="torch",
-                 num_labels=None, max_length=None, activation_fn=None, keep_in_fp32_modules=None, dtype=None):
+                 num_labels=None, max_length=None, activation_fn=None, keep_in_fp32_modules=None, dtype=None,
+                 compute=None):
         only_cpu(device)
         only_none(modules=modules, prompts=prompts, default_prompt_name=default_prompt_name, model_kwargs=model_kwargs,
                   processor_kwargs=processor_kwargs, config_kwargs=config_kwargs)
         self._path = _hub.find(model_name_or_path, revision=revision, local_files_only=local_files_only,
                                cache_folder=cache_folder, token=token)
         self._options = {"max_length": max_length, "activation_fn": _activation(activation_fn), "dtype": dtype,
-                         "local_files_only": True}
-        self._model = _attend.Classifier(self._path, dtype=dtype)
+                         "compute": compute, "local_files_only": True}
+        self._model = _attend.Classifier(self._path, dtype=dtype, compute=compute)
         longest = self._model.info["max_tokens"]
         self.max_length = max_length or longest
         if not 0 < self.max_length <= longest:

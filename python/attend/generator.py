@@ -19,12 +19,13 @@ class Generated(str):
 class Generator:
     """A language model: a folder, a .gguf file, the name of one of attend's models, or OWNER/NAME of the Hub"""
 
-    def __init__(self, path, *, dtype=None, revision=None, local_files_only=False):
-        self._path, self._dtype = _hub.find(path, revision=revision, local_files_only=local_files_only), dtype
-        self._generator = _attend.Generator(self._path, dtype=dtype)
+    def __init__(self, path, *, dtype=None, compute=None, revision=None, local_files_only=False):
+        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
+        self._types = {"dtype": dtype, "compute": compute}
+        self._generator = _attend.Generator(self._path, **self._types)
 
     def __reduce__(self):
-        return _reopen, (self._path, self._dtype)
+        return _reopen, (self._path, self._types)
 
     def __repr__(self):
         return f"attend.Generator({self._path!r})"
@@ -89,5 +90,5 @@ def _message(message):
     return role, content, _json(more or None)
 
 
-def _reopen(path, dtype):
-    return Generator(path, dtype=dtype)
+def _reopen(path, types):
+    return Generator(path, **types)

@@ -22,7 +22,7 @@ class SentenceTransformer:
     def __init__(self, model_name_or_path, *, modules=None, device=None, prompts=None, default_prompt_name=None,
                  cache_folder=None, trust_remote_code=False, revision=None, local_files_only=False, token=None,
                  model_kwargs=None, processor_kwargs=None, config_kwargs=None, model_card_data=None, backend="torch",
-                 similarity_fn_name=None, truncate_dim=None, dtype=None):
+                 similarity_fn_name=None, truncate_dim=None, dtype=None, compute=None):
         only_cpu(device)
         only_none(modules=modules, model_kwargs=model_kwargs, processor_kwargs=processor_kwargs,
                   config_kwargs=config_kwargs)
@@ -30,9 +30,10 @@ class SentenceTransformer:
         self._path = _hub.find(model_name_or_path, revision=revision, local_files_only=local_files_only,
                                cache_folder=cache_folder, token=token)
         self._options = {"prompts": prompts, "default_prompt_name": default_prompt_name, "local_files_only": True,
-                         "similarity_fn_name": similarity_fn_name, "truncate_dim": truncate_dim, "dtype": dtype}
+                         "similarity_fn_name": similarity_fn_name, "truncate_dim": truncate_dim, "dtype": dtype,
+                         "compute": compute}
         _hub.warn_without_modules(self._path)
-        self._model = _attend.Sentence(self._path, dtype=dtype)
+        self._model = _attend.Sentence(self._path, dtype=dtype, compute=compute)
         self._tokenizer = None
         info = self._model.info
         self.prompts = {**info["prompts"], **(prompts or {})}

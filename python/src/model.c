@@ -11,20 +11,35 @@ bool model_path(module_state *state, PyObject *name, att_model_path *out)
     return status == ATT_OK || (status == ATT_ERR_IO ? raise_not_found(state) : raise_status(state, status));
 }
 
+/* Returns the index of a name among names [n]; -1: it is none of them. */
+static int find_name(PyObject *given, int n, const char *const *names)
+{
+    for (int i = 0; i < n; i++)
+        if (PyUnicode_Check(given) && PyUnicode_CompareWithASCIIString(given, names[i]) == 0)
+            return i;
+    return -1;
+}
+
 static bool read_weights(module_state *state, PyObject *dtype, att_weight_type *out)
 {
     static const char *const names[] = {
         [ATT_WEIGHT_TYPE_STORED] = "stored", [ATT_WEIGHT_TYPE_F32] = "float32", [ATT_WEIGHT_TYPE_F16] = "float16",
         [ATT_WEIGHT_TYPE_BF16] = "bfloat16", [ATT_WEIGHT_TYPE_INT8] = "int8",   [ATT_WEIGHT_TYPE_INT4] = "int4"};
-    if (dtype == Py_None)
-        return true;
-    for (int i = 0; i <= ATT_WEIGHT_TYPE_INT4; i++)
-        if (PyUnicode_Check(dtype) && PyUnicode_CompareWithASCIIString(dtype, names[i]) == 0) {
-            *out = (att_weight_type)i;
-            return true;
-        }
-    return raise_sentence(state, ATT_ERR_ARGUMENT,
+    const int found = dtype == Py_None ? ATT_WEIGHT_TYPE_STORED : find_name(dtype, ATT_WEIGHT_TYPE_INT4 + 1, names);
+    *out = (att_weight_type)found;
+    return found >= 0 ||
+           raise_sentence(state, ATT_ERR_ARGUMENT,
                           "dtype: %R, must be None or one of stored, float32, float16, bfloat16, int8, int4", dtype);
+}
+
+static bool read_compute(module_state *state, PyObject *compute, att_compute *out)
+{
+    static const char *const names[] = {
+        [ATT_COMPUTE_F32] = "float32", [ATT_COMPUTE_BF16] = "bfloat16", [ATT_COMPUTE_AUTO] = "auto"};
+    const int found = compute == Py_None ? ATT_COMPUTE_F32 : find_name(compute, ATT_COMPUTE_AUTO + 1, names);
+    *out = (att_compute)found;
+    return found >= 0 || raise_sentence(state, ATT_ERR_ARGUMENT,
+                                        "compute: %R, must be None or one of float32, bfloat16, auto", compute);
 }
 
 PyObject *model_identify(PyObject *module, PyObject *name)
@@ -41,12 +56,13 @@ PyObject *model_identify(PyObject *module, PyObject *name)
 
 bool model_arguments_read(module_state *state, PyObject *args, PyObject *keywords, model_arguments *out)
 {
-    static char *names[] = {"path", "dtype", NULL};
-    PyObject *path, *dtype = Py_None;
+    static char *names[] = {"path", "dtype", "compute", NULL};
+    PyObject *path, *dtype = Py_None, *compute = Py_None;
     out->progress = (progress){.function = NULL};
     out->options = (att_model_options){.size = sizeof out->options, .progress = progress_call, .user = &out->progress};
-    return PyArg_ParseTupleAndKeywords(args, keywords, "O|$O", names, &path, &dtype) &&
-           model_path(state, path, &out->path) && read_weights(state, dtype, &out->options.weights);
+    return PyArg_ParseTupleAndKeywords(args, keywords, "O|$OO", names, &path, &dtype, &compute) &&
+           model_path(state, path, &out->path) && read_weights(state, dtype, &out->options.weights) &&
+           read_compute(state, compute, &out->options.compute);
 }
 
 /* ---- ids of tokens */

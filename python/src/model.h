@@ -8,13 +8,15 @@
 /* Finds a model: str or os.PathLike -> the path of its folder. false with an exception */
 bool model_path(module_state *state, PyObject *name, att_model_path *out);
 
-/* The arguments of a constructor: (path, *, dtype=None). options.user is the progress, so a struct is not copied. */
+/* The arguments of a constructor: (path, *, dtype=None, compute=None). options.user is the progress, so a struct is not
+ * copied. */
 typedef struct model_arguments {
     att_model_path path;
     att_model_options options;
     progress progress;
 } model_arguments;
-/* dtype: None or the name of a type of weights, "int8". false with an exception */
+/* dtype: None or the name of a type of weights, "int8"; compute: None or what products compute, "bfloat16". false with
+ * an exception */
 bool model_arguments_read(module_state *state, PyObject *args, PyObject *keywords, model_arguments *out);
 
 /* Ids of tokens from an argument */

@@ -230,7 +230,10 @@ static void trainings_have_the_same_options(void **state)
         "--save-every N save a checkpoint every N steps; 0: after each epoch",
         "--average N average the last N checkpoints; 0: off",
         "--keep N checkpoints to keep when the training has finished",
-        "--dtype f32|f16 type of the weights in the model (f32) --seed N random seed (1) --json print a line of JSON",
+        "--dtype f32|f16 type of the weights in the model (f32) --compute f32|bf16|auto type of the numbers that "
+        "products "
+        "multiply, forward and backward; bf16 (mixed precision) is faster",
+        "--seed N random seed (1) --json print a line of JSON",
     };
     for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
         for (size_t k = 0; k < sizeof has / sizeof *has; k++)
