@@ -26,20 +26,32 @@ static inline void check(att_ctx *ctx, att_status s)
     exit(1);
 }
 
-/* Options of a model from an argument of the program: "stored", "f32", "f16", "bf16", "int8" or "int4"; NULL: stored */
-static inline att_model_options weights_of(const char *name)
+/* Returns the index of a name, of n bytes, in a list that ends with NULL. Ends the program if there is none. */
+static inline int index_of(const char *const *names, const char *name, size_t n)
 {
-    static const char *const names[] = {"stored", "f32", "f16", "bf16", "int8", "int4"};
-    att_model_options o = {.size = sizeof o};
-    for (int i = 0; name && i < 6; i++)
-        if (!strcmp(name, names[i])) {
-            o.weights = (att_weight_type)i;
-            return o;
-        }
-    if (name) {
-        fprintf(stderr, "%s: %s is not a type of weights\n", program_invocation_short_name, name);
-        exit(1);
-    }
+    for (int i = 0; names[i]; i++)
+        if (strlen(names[i]) == n && !strncmp(names[i], name, n))
+            return i;
+    fprintf(stderr, "%s: %.*s is not a type that it knows\n", program_invocation_short_name, (int)n, name);
+    exit(1);
+}
+
+/* Returns what an argument of the program computes: "f32", "bf16" or "auto"; NULL: f32. */
+static inline att_compute compute_of(const char *name)
+{
+    static const char *const names[] = {"f32", "bf16", "auto", NULL};
+    return name ? (att_compute)index_of(names, name, strlen(name)) : ATT_COMPUTE_F32;
+}
+
+/* Returns options of a model from an argument of the program, TYPE or TYPE/COMPUTE: the type of weights, "stored",
+ * "f32", "f16", "bf16", "int8" or "int4", and what products compute; NULL: "stored/f32". */
+static inline att_model_options types_of(const char *name)
+{
+    static const char *const names[] = {"stored", "f32", "f16", "bf16", "int8", "int4", NULL};
+    const char *slash = name ? strchr(name, '/') : NULL;
+    att_model_options o = {.size = sizeof o, .compute = compute_of(slash ? slash + 1 : NULL)};
+    if (name)
+        o.weights = (att_weight_type)index_of(names, name, strcspn(name, "/"));
     return o;
 }
 

@@ -1,7 +1,7 @@
 /* A language model as a program that links the library gets it: JSON lines.
  *
- *   bench_language FOLDER [THREADS] [ROUNDS] [TYPE]   time of a prompt of 1,024 tokens, and of a token after 32
- *   bench_language FOLDER logits OUT < IDS            logits of all tokens, f32 [tokens, vocabulary], to OUT
+ *   bench_language FOLDER [THREADS] [ROUNDS] [TYPE[/COMPUTE]]   time of a prompt of 1,024 tokens, and of a token after
+ * 32 bench_language FOLDER logits OUT < IDS            logits of all tokens, f32 [tokens, vocabulary], to OUT
  *
  * Ids of prompts that are timed are 0, 7, 14, ...: their values cost nothing. */
 #include "bench.h"
@@ -80,13 +80,15 @@ int main(int n, char **argument)
 {
     static bench b = {.info = {.size = sizeof b.info}};
     if (n < 2)
-        return fprintf(stderr, "usage: bench_language FOLDER [THREADS] [ROUNDS] [TYPE] | FOLDER logits OUT\n"), 2;
+        return fprintf(stderr,
+                       "usage: bench_language FOLDER [THREADS] [ROUNDS] [TYPE[/COMPUTE]] | FOLDER logits OUT\n"),
+               2;
     const bool logits = n > 3 && !strcmp(argument[2], "logits");
     check(NULL, att_open(&b.ctx, ATT_OPTIONS(att_config, .n_threads = n > 2 && !logits ? atoi(argument[2]) : 0)));
-    const att_model_options o = weights_of(n > 4 ? argument[4] : NULL);
+    const att_model_options o = types_of(n > 4 ? argument[4] : NULL);
     check(b.ctx, att_language_model_open(b.ctx, argument[1], &o, &b.m));
     check(b.ctx, att_language_model_describe(b.m, &b.info));
-    check(b.ctx, att_tape_new(b.ctx, NULL, &b.t));
+    check(b.ctx, att_tape_new(b.ctx, ATT_OPTIONS(att_tape_config, .compute = o.compute), &b.t));
     int bad = 0;
     if (logits)
         bad = write_logits(&b, argument[3]);

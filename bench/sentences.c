@@ -1,6 +1,6 @@
 /* Sentence embeddings as a program that links the library gets them: one JSON line.
  *
- *   bench_sentences FOLDER FILE [THREADS] [OUT.f32] [TYPE]
+ *   bench_sentences FOLDER FILE [THREADS] [OUT.f32] [TYPE[/COMPUTE]]
  *
  * Embeds all lines of FILE, best of two passes; and the first line alone, best and median of 200. OUT.f32 receives the
  * embeddings [lines, dim], so that a peer's can be compared. */
@@ -84,7 +84,7 @@ static int measure(att_ctx *ctx, const att_sentence *model, const lines *in, con
 int main(int argc, char **argv)
 {
     if (argc < 3)
-        return fail("usage: bench_sentences FOLDER FILE [THREADS] [OUT.f32] [TYPE]");
+        return fail("usage: bench_sentences FOLDER FILE [THREADS] [OUT.f32] [TYPE[/COMPUTE]]");
     lines in = {0};
     if (read_lines(argv[2], &in))
         return 1;
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     att_sentence *model;
     if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = argc > 3 ? atoi(argv[3]) : 0)))
         return fail(att_error(NULL));
-    const att_model_options o = weights_of(argc > 5 ? argv[5] : NULL);
+    const att_model_options o = types_of(argc > 5 ? argv[5] : NULL);
     if (att_sentence_open(ctx, argv[1], &o, &model))
         return fail(att_error(ctx));
     const int bad = measure(ctx, model, &in, argc > 4 ? argv[4] : NULL, seconds() - start);

@@ -1,6 +1,6 @@
 /* Several texts of a language model at once, in a session that they share: JSON lines, one a round.
  *
- *   bench_sessions FOLDER [THREADS] [ROUNDS] [TYPE]
+ *   bench_sessions FOLDER [THREADS] [ROUNDS] [TYPE[/COMPUTE]]
  *
  * In turn: one text alone, eight in a session, the same eight by att_generate, each a prompt of 32 tokens and 64 more;
  * then the steps of one text while another's prompt of 1,024 tokens is computed, in parts of 256. Before anything is
@@ -154,8 +154,8 @@ int main(int n, char **argument)
 {
     static bench b;
     if (n < 2)
-        return fprintf(stderr, "usage: bench_sessions FOLDER [THREADS] [ROUNDS] [TYPE]\n"), 2;
-    const att_model_options weights = weights_of(n > 4 ? argument[4] : NULL);
+        return fprintf(stderr, "usage: bench_sessions FOLDER [THREADS] [ROUNDS] [TYPE[/COMPUTE]]\n"), 2;
+    const att_model_options weights = types_of(n > 4 ? argument[4] : NULL);
     check(NULL, att_open(&b.ctx, ATT_OPTIONS(att_config, .n_threads = n > 2 ? atoi(argument[2]) : 0)));
     check(b.ctx, att_text_generator_open(b.ctx, argument[1], &weights, &b.g));
     make_prompts(&b);

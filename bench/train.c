@@ -1,6 +1,6 @@
 /* A step of learning of a Transformer, as a program does it: the best of some, one JSON line with --json.
  *
- *   bench_train FOLDER [STEPS] [--json]
+ *   bench_train FOLDER [STEPS] [--json] [--bf16]
  *
  * FOLDER has a MarianMTModel. A step is the loss of 128 pairs with dropout and label smoothing, its gradients, and
  * Adam; sources have 8 to 16 tokens, targets 16, one after the other without padding. */
@@ -45,7 +45,7 @@ typedef struct trainer {
     uint32_t ids[PAIRS];
 } trainer;
 
-static void open_trainer(trainer *l, const char *folder)
+static void open_trainer(trainer *l, const char *folder, att_compute compute)
 {
     att_transformer_info info = {.size = sizeof info};
     const char *name;
@@ -67,7 +67,7 @@ static void open_trainer(trainer *l, const char *folder)
             count *= value->dim[d];
         l->params += count;
     }
-    check(l->ctx, att_tape_new(l->ctx, ATT_OPTIONS(att_tape_config, .record = true), &l->tape));
+    check(l->ctx, att_tape_new(l->ctx, ATT_OPTIONS(att_tape_config, .record = true, .compute = compute), &l->tape));
     fill(&l->source, false, info.source_vocabulary);
     fill(&l->target, true, info.target_vocabulary);
     for (int b = 0; b < PAIRS; b++)
@@ -117,21 +117,23 @@ int main(int argc, char **argv)
 {
     static trainer l;
     const char *folder = NULL;
-    bool json = false;
+    bool json = false, bf16 = false;
     int steps = STEPS;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             json = true;
+        else if (strcmp(argv[i], "--bf16") == 0)
+            bf16 = true;
         else if (folder)
             steps = atoi(argv[i]);
         else
             folder = argv[i];
     }
     if (!folder || steps < 1) {
-        fprintf(stderr, "usage: bench_train FOLDER [STEPS] [--json]\n");
+        fprintf(stderr, "usage: bench_train FOLDER [STEPS] [--json] [--bf16]\n");
         return 1;
     }
-    open_trainer(&l, folder);
+    open_trainer(&l, folder, bf16 ? ATT_COMPUTE_BF16 : ATT_COMPUTE_F32);
     double best = INFINITY;
     float first = 0, last = 0;
     for (int i = 0; i < steps; i++) {

@@ -1,6 +1,6 @@
 /* Translation as a program that links the library gets it: JSON lines.
  *
- *   bench_translate FOLDER FILE [THREADS] [OUT] [TYPE]
+ *   bench_translate FOLDER FILE [THREADS] [OUT] [TYPE[/COMPUTE]]
  *
  * Lines of FILE to exactly 30 tokens: the first line alone, all of them, all of them with a beam of 4, each the best of
  * two. OUT receives the translations of the last but one, a line each, so that a peer's can be compared. */
@@ -74,14 +74,14 @@ int main(int argc, char **argv)
 {
     static lines in;
     if (argc < 3)
-        return fail("usage: bench_translate FOLDER FILE [THREADS] [OUT] [TYPE]");
+        return fail("usage: bench_translate FOLDER FILE [THREADS] [OUT] [TYPE[/COMPUTE]]");
     if (read_lines(argv[2], &in))
         return 1;
     att_ctx *ctx;
     att_translator *m;
     if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = argc > 3 ? atoi(argv[3]) : 0)))
         return fail(att_error(NULL));
-    const att_model_options o = weights_of(argc > 5 ? argv[5] : NULL);
+    const att_model_options o = types_of(argc > 5 ? argv[5] : NULL);
     if (att_translator_open(ctx, argv[1], &o, &m))
         return fail(att_error(ctx));
     const int bad = measure(ctx, m, &in, 1, 1, NULL) || measure(ctx, m, &in, in.n, 1, argc > 4 ? argv[4] : NULL) ||

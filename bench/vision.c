@@ -1,11 +1,10 @@
 /* A vision Transformer as a program that links the library gets it.
  *
- *   bench_vision FOLDER [THREADS] [BATCH] [ROUNDS]      images a second, as a JSON line
- *   bench_vision train SETTINGS [BATCH] [ROUNDS]        images a second of training steps of a new model; SETTINGS is
- *                                                       JSON as in config.json
- *   bench_vision FOLDER logits N HEIGHT WIDTH < PIXELS  logits (or features, where there is no classifier), f32, of
- *                                                       images, f32 [N, HEIGHT, WIDTH, channels]
- */
+ *   bench_vision FOLDER [THREADS] [BATCH] [ROUNDS] [COMPUTE]  images a second, as a JSON line
+ *   bench_vision train SETTINGS [BATCH] [ROUNDS] [COMPUTE]    images a second of training steps
+ *   bench_vision FOLDER logits N HEIGHT WIDTH < PIXELS        f32, of images, f32 [N, HEIGHT, WIDTH, channels]
+ *
+ * SETTINGS of a new model are JSON as in config.json. Without a classifier, logits are features. */
 #include "attend_vision.h"
 #include "bench.h"
 
@@ -119,15 +118,16 @@ static int write_logits(bench *b, int64_t n, int64_t height, int64_t width)
     return fwrite(y.data, sizeof(float), count, stdout) != count || fflush(stdout);
 }
 
-/* FOLDER [THREADS] [BATCH] [ROUNDS] or FOLDER logits N HEIGHT WIDTH */
+/* FOLDER [THREADS] [BATCH] [ROUNDS] [COMPUTE] or FOLDER logits N HEIGHT WIDTH */
 static int infer(bench *b, int n, char **argument)
 {
     const bool logits = n == 6 && !strcmp(argument[2], "logits");
+    const att_compute compute = compute_of(n > 5 && !logits ? argument[5] : NULL);
     int bad = 0;
     check(NULL, att_open(&b->ctx, ATT_OPTIONS(att_config, .n_threads = n > 2 && !logits ? atoi(argument[2]) : 0)));
-    check(b->ctx, att_vit_open(b->ctx, argument[1], NULL, &b->m));
+    check(b->ctx, att_vit_open(b->ctx, argument[1], ATT_OPTIONS(att_model_options, .compute = compute), &b->m));
     check(b->ctx, att_vit_describe(b->m, &b->info));
-    check(b->ctx, att_tape_new(b->ctx, NULL, &b->t));
+    check(b->ctx, att_tape_new(b->ctx, ATT_OPTIONS(att_tape_config, .compute = compute), &b->t));
     if (logits)
         bad = write_logits(b, atoll(argument[3]), atoll(argument[4]), atoll(argument[5]));
     else
@@ -135,13 +135,16 @@ static int infer(bench *b, int n, char **argument)
     return bad;
 }
 
-/* train SETTINGS [BATCH] [ROUNDS] */
+/* train SETTINGS [BATCH] [ROUNDS] [COMPUTE] */
 static int train(bench *b, int n, char **argument)
 {
     check(NULL, att_open(&b->ctx, NULL));
     check(b->ctx, att_vit_new(b->ctx, argument[2], 1, &b->m));
     check(b->ctx, att_vit_describe(b->m, &b->info));
-    check(b->ctx, att_tape_new(b->ctx, ATT_OPTIONS(att_tape_config, .record = true), &b->t));
+    check(b->ctx,
+          att_tape_new(b->ctx,
+                       ATT_OPTIONS(att_tape_config, .record = true, .compute = compute_of(n > 5 ? argument[5] : NULL)),
+                       &b->t));
     time_steps(b, n > 3 ? atoll(argument[3]) : 128, n > 4 ? atoi(argument[4]) : 3);
     return 0;
 }
@@ -150,10 +153,10 @@ int main(int n, char **argument)
 {
     bench b = {.info = {.size = sizeof b.info}};
     const bool logits = n == 6 && !strcmp(argument[2], "logits"), steps = n > 2 && !strcmp(argument[1], "train");
-    if (n < 2 || (n > 5 && !logits))
-        return fprintf(stderr,
-                       "usage: bench_vision FOLDER [THREADS] [BATCH] [ROUNDS] | train SETTINGS [BATCH] [ROUNDS] "
-                       "| FOLDER logits N HEIGHT WIDTH\n"),
+    if (n < 2 || (n > 6 && !logits))
+        return fprintf(stderr, "usage: bench_vision FOLDER [THREADS] [BATCH] [ROUNDS] [COMPUTE] | train SETTINGS "
+                               "[BATCH] [ROUNDS] [COMPUTE] "
+                               "| FOLDER logits N HEIGHT WIDTH\n"),
                2;
     const int bad = steps ? train(&b, n, argument) : infer(&b, n, argument);
     free(b.pixels);

@@ -30,7 +30,9 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--int8", action="store_true", help="attend and ONNX Runtime with int8 weights")
+    sides = parser.add_mutually_exclusive_group()
+    sides.add_argument("--int8", action="store_true", help="attend and ONNX Runtime with int8 weights")
+    sides.add_argument("--bf16", action="store_true", help="attend with products of bf16, sentence-transformers in bf16")
     parser.add_argument("--json", action="store_true", help="one object")
     return parser.parse_args()
 
@@ -142,12 +144,22 @@ class OnnxRuntimeByTokens(OnnxRuntime):
 
 class SentenceTransformers:
     name = "sentence-transformers"
+    options = {}
 
     def __init__(self, folder):
-        self.model = SentenceTransformer(str(folder), device="cpu")
+        self.model = SentenceTransformer(str(folder), device="cpu", **self.options)
 
     def encode(self, texts):
         return self.model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
+
+
+class SentenceTransformersBf16(SentenceTransformers):
+    name = "sentence-transformers bf16"
+    options = {"model_kwargs": {"dtype": torch.bfloat16}}
+
+    def encode(self, texts):
+        return self.model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False,
+                                 convert_to_tensor=True).float().numpy()
 
 
 def measure_here(side, texts):
@@ -167,8 +179,8 @@ def measure_here(side, texts):
 
 class Attend:
     def __init__(self, folder, texts, scratch, weights="stored"):
-        self.name = "attend" if weights == "stored" else f"attend {weights}"
-        self.vectors_path = os.path.join(scratch, f"{weights}.f32")
+        self.name = "attend" if weights == "stored" else f"attend {weights.split('/')[-1]}"
+        self.vectors_path = os.path.join(scratch, f"{weights.replace('/', '-')}.f32")
         path = os.path.join(scratch, "sentences.txt")
         with open(path, "w", encoding="utf-8") as f:
             f.writelines(t + "\n" for t in texts)
@@ -203,6 +215,9 @@ def measure(folder, texts, scratch):
     if args.int8:
         ours.append(Attend(folder, texts, scratch, "int8"))
         peers.append(OnnxRuntimeInt8(folder))
+    elif args.bf16:
+        ours.append(Attend(folder, texts, scratch, "stored/bf16"))
+        peers.append(SentenceTransformersBf16(folder))
     else:
         peers += [OnnxRuntime(folder), OnnxRuntimeByTokens(folder)]
     rounds = {side.name: [] for side in ours + peers}
@@ -214,7 +229,7 @@ def measure(folder, texts, scratch):
     for side in ours + peers:
         per_second, one, median = zip(*rounds[side.name])
         found[side.name] = {"per_second": round(max(per_second), 1), "one_ms": round(min(one), 4),
-                            "one_median_ms": round(min(median), 4), "vectors": side.vectors}
+                            "one_median_ms": round(min(median), 4), "rounds": per_second, "vectors": side.vectors}
     return found
 
 
@@ -242,7 +257,7 @@ def main():
         return
     print(f"{len(texts)} sentences{' of STS-B dev' if data else ''}, {args.threads} threads, best of {args.rounds} "
           "rounds; " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    ours = found["attend int8" if args.int8 else "attend"]
+    ours = found["attend int8" if args.int8 else "attend bf16" if args.bf16 else "attend"]
     print(table(["", "sentences/s", "attend is", "one, ms", "attend is", "max difference", "Spearman"], [
         [name, f"{s['per_second']:.0f}", f"{ours['per_second'] / s['per_second']:.2f} x", f"{s['one_median_ms']:.3f}",
          f"{s['one_median_ms'] / ours['one_median_ms']:.2f} x", f"{s['difference']:.1e}",

@@ -28,7 +28,8 @@ def parse():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--hidden", type=int, action="append", help="256 and 512; may be repeated")
     parser.add_argument("--json", action="store_true", help="one object a size")
-    parser.add_argument("--side", choices=("plain", "tuned"), help="one round of PyTorch")
+    parser.add_argument("--bf16", action="store_true", help="attend with products of bf16 and in f32, PyTorch's autocast")
+    parser.add_argument("--side", choices=("plain", "tuned", "autocast"), help="one round of PyTorch")
     return parser.parse_args()
 
 
@@ -40,8 +41,9 @@ def peak_mb():
         return next(1.024e-3 * int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
 
 
-def pytorch(hidden, tuned):
+def pytorch(hidden, side):
     import torch
+    tuned = side != "plain"
     imported = peak_mb()
     torch.set_num_threads(2)
     torch.manual_seed(0)
@@ -76,7 +78,9 @@ def pytorch(hidden, tuned):
 
     def step():
         adam.zero_grad()
-        logits = model(x, y[:, :-1])
+        with torch.autocast("cpu", torch.bfloat16, enabled=side == "autocast"):
+            logits = model(x, y[:, :-1])
+        logits = logits.float()
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y[:, 1:].flatten(), label_smoothing=0.1)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -94,19 +98,24 @@ def pytorch(hidden, tuned):
 
 # ---- all sides
 
-def measure(hidden, rounds):
+def measure(hidden, rounds, bf16):
     own = [sys.executable, os.path.abspath(__file__), "--hidden", hidden, "--side"]
-    sides = {"attend": [BUILD / "bench/bench_train", marian_folder(LAYERS, hidden, VOCABULARY), STEPS, "--json"],
-             "PyTorch": [*own, "plain"], "PyTorch, tuned": [*own, "tuned"]}
-    best = {}
+    attend = [BUILD / "bench/bench_train", marian_folder(LAYERS, hidden, VOCABULARY), STEPS, "--json"]
+    sides = {"attend": attend, "PyTorch": [*own, "plain"], "PyTorch, tuned": [*own, "tuned"]}
+    if bf16:
+        sides = {"attend bf16": [*attend, "--bf16"], "attend": attend, "PyTorch autocast": [*own, "autocast"]}
+    best, all_rounds = {}, {name: [] for name in sides}
     for _ in range(rounds):
         for name, command in sides.items():
             time.sleep(PAUSE)
             [found] = run_json(*command)
+            all_rounds[name].append(found["tokens_per_second"])
             before = best.get(name, found)
             best[name] = {**found, "ms": min(found["ms"], before["ms"]),
                           "tokens_per_second": max(found["tokens_per_second"], before["tokens_per_second"]),
                           "peak_mb": min(found["peak_mb"], before["peak_mb"])}
+    for name, side in best.items():
+        side["rounds"] = all_rounds[name]
     return best
 
 
@@ -114,16 +123,16 @@ def main():
     args = parse()
     sizes = args.hidden or [256, 512]
     if args.side:
-        print(json.dumps(pytorch(sizes[0], args.side == "tuned")))
+        print(json.dumps(pytorch(sizes[0], args.side)))
         return
     for hidden in sizes:
-        sides = measure(hidden, args.rounds)
-        ours = sides["attend"]
+        sides = measure(hidden, args.rounds, args.bf16)
+        ours = sides["attend bf16" if args.bf16 else "attend"]
         if args.json:
             print(json.dumps({"hidden": hidden, "rounds": args.rounds, "sides": sides}), flush=True)
             continue
         print(f"{LAYERS} + {LAYERS} layers, d {hidden}, 2 threads, best of {args.rounds} rounds; torch "
-              f"{sides['PyTorch']['version']}")
+              f"{list(sides.values())[-1]['version']}")
         print(table(["", "parameters", "ms a step", "tokens/s", "attend is", "peak, MB", "attend holds"], [
             [name, f"{s['params']:,}", f"{s['ms']:.0f}", f"{s['tokens_per_second']:.0f}",
              f"{s['ms'] / ours['ms']:.2f} x", f"{s['peak_mb']:.0f}", f"{ours['peak_mb'] / s['peak_mb']:.2f} x"]

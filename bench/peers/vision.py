@@ -5,6 +5,8 @@
                                 float64, of the largest logit, as JSON lines; exit code 1 if one is above 1e-5
     vision.py folder OUT        a folder with ViT-B/16 of random weights
     vision.py speed FOLDER      images a second of that, batch 8: transformers, ONNX Runtime, attend in turn
+    vision.py bf16 FOLDER       the same of each round: transformers in bf16 (autocast, and weights of bf16), attend in f32
+                                and with products of bf16 in turn
     vision.py train             images a second of training steps of a small one, batch 128: PyTorch (the class of
                                 transformers with the fused AdamW), attend in turn
 """
@@ -134,6 +136,30 @@ def speed(folder, rounds):
     print(json.dumps({"batch": BATCH, "threads": torch.get_num_threads(), "images_per_second": found}))
 
 
+def bf16(folder, rounds):
+    model = transformers.ViTForImageClassification.from_pretrained(folder).eval()
+    pure = transformers.ViTForImageClassification.from_pretrained(folder, dtype=torch.bfloat16).eval()
+    images = torch.rand(BATCH, 3, 224, 224) - 0.5
+    halves = images.bfloat16()
+
+    def autocast():
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            model(images)
+
+    def whole():
+        with torch.inference_mode():
+            pure(halves)
+
+    found = {name: [] for name in ("attend", "attend bf16", "PyTorch autocast", "PyTorch pure bf16")}
+    for _ in range(rounds):
+        for name, compute in (("attend", "f32"), ("attend bf16", "bf16")):
+            [line] = run_json(BUILD / "bench" / "bench_vision", folder, torch.get_num_threads(), BATCH, 2, compute)
+            found[name].append(line["images_per_second"])
+        for name, call in (("PyTorch autocast", autocast), ("PyTorch pure bf16", whole)):
+            found[name].append(BATCH / best_time(call, 0, 2))
+    print(json.dumps({"batch": BATCH, "threads": torch.get_num_threads(), "version": torch.__version__, "rounds": found}))
+
+
 def train(rounds):
     settings = dict(hidden_size=192, num_hidden_layers=9, num_attention_heads=3, intermediate_size=384, image_size=32,
                     patch_size=4, num_channels=3, num_labels=10)
@@ -160,7 +186,7 @@ def train(rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["agree", "folder", "speed", "train"])
+    parser.add_argument("what", choices=["agree", "folder", "speed", "bf16", "train"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
@@ -172,7 +198,7 @@ def main():
     elif args.what == "train":
         train(args.rounds)
     else:
-        speed(args.folder, args.rounds)
+        (bf16 if args.what == "bf16" else speed)(args.folder, args.rounds)
 
 
 if __name__ == "__main__":
