@@ -205,7 +205,7 @@ static long requested_wait(CURL *curl)
     return left < MAX_WAIT + 1 ? left : MAX_WAIT + 1;
 }
 
-/* Waits, at max until a signal. */
+/* Waits, or until a signal. */
 static int wait_seconds(long seconds)
 {
     const struct timespec part = {.tv_nsec = 100 * 1000 * 1000};

