@@ -62,27 +62,30 @@ static bool has_more_bits(int64_t layer, int64_t layers)
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-/* Returns the type of a matrix if its rows are in blocks of it: ATT_Q6_K for the output layer, and for some matrices of
- * a medium file. */
+/* Returns the type of a matrix if its rows are in blocks of it: ATT_Q6_K for the output layer, and more bits for some
+ * matrices of layers: values, alone or in one matrix with queries and keys, and the feed-forward output. */
 static att_dtype wanted_type(const source *f, const char *name)
 {
     const bool output = !strcmp(name, "output.weight") || (f->tied && !strcmp(name, "token_embd.weight"));
-    const bool chosen = strstr(name, ".attn_v.") || strstr(name, ".ffn_down.");
+    const bool values = strstr(name, ".attn_v.") || strstr(name, ".attn_qkv."), down = strstr(name, ".ffn_down.");
     long long layer;
     if (att_dtype_block(f->dtype) <= 32)
         return f->dtype;
-    if (f->medium && strstr(name, ".attn_qkv.")) /* queries, keys and values in one matrix */
-        return f->dtype == ATT_Q4_K ? ATT_Q5_K : ATT_Q6_K;
-    if (output || (f->medium && chosen && sscanf(name, "blk.%lld.", &layer) == 1 && has_more_bits(layer, f->layers)))
+    if (output)
         return ATT_Q6_K;
-    return f->dtype;
+    if ((!values && !down) || sscanf(name, "blk.%lld.", &layer) != 1)
+        return f->dtype;
+    if (f->medium && has_more_bits(layer, f->layers))
+        return ATT_Q6_K;
+    const bool small = !f->medium && f->dtype == ATT_Q4_K && layer < (values ? 4 : f->layers / 8); /* Q4_K_S */
+    return small ? ATT_Q5_K : f->dtype;
 }
 
 /* Returns the type in the file of a tensor with these dimensions. If its rows are not in whole blocks of the type that
  * is wanted, it is the next larger one with blocks of 32, or F16, as in llama.cpp. */
 static att_dtype type_of(const source *f, const char *name, int rank, const int64_t *dim)
 {
-    if (rank < 2)
+    if (rank < 2 || strcmp(name, "position_embd.weight") == 0)
         return ATT_F32;
     att_dtype type = wanted_type(f, name);
     if (dim[rank - 1] % att_dtype_block(type) && att_dtype_block(type) > 32)

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """Compares .gguf files that attend writes with llama.cpp: a random folder of each architecture becomes a file, whose logits in
-llama.cpp are those of the folder in `transformers`, and a folder again, whose logits are the same.
+llama.cpp are those of the folder in `transformers`, and a folder again, whose logits are the same. Files of types with k
+have the types of tensors that llama.cpp chooses.
 
-    pip install transformers==5.23.0 torch llama-cpp-python
+    pip install transformers==5.23.0 torch llama-cpp-python gguf
     tests/golden/check_gguf_architectures.py [ATTEND]
 
 Prints the largest differences; fails if one is beyond 2e-3 of the largest logit: llama.cpp keeps keys and values in f16.
 """
+import ctypes
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 import numpy
+import llama_cpp
 import torch
-from llama_cpp import Llama
+from gguf import GGUFReader
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
@@ -59,21 +62,43 @@ def logits(folder, ids):
         return model(torch.tensor([ids])).logits[0].numpy()
 
 
-def convert(*arguments):
-    subprocess.run([ATTEND, "convert", *map(str, arguments), "--dtype", "f32"], check=True, stdout=subprocess.DEVNULL)
+def convert(model, to, dtype="f32"):
+    subprocess.run([ATTEND, "convert", str(model), "-o", str(to), "--dtype", dtype], check=True, stdout=subprocess.DEVNULL)
+
+
+def types(file):
+    return {t.name: t.tensor_type.name for t in GGUFReader(str(file)).tensors}
+
+
+def check_types():
+    wide = LIKE_LLAMA | dict(hidden_size=256, intermediate_size=512, num_hidden_layers=17)
+    for model_type, settings in (("llama", wide), ("olmo2", wide), ("phi3", wide | dict(sliding_window=None)),
+                                 ("gpt2", LIKE_GPT2 | dict(n_embd=256, n_layer=17))):
+        with tempfile.TemporaryDirectory() as where:
+            folder, file, ours, theirs = (pathlib.Path(where, n) for n in ("folder", "f32.gguf", "ours.gguf", "theirs.gguf"))
+            write(folder, model_type, settings)
+            convert(folder, file)
+            for dtype, number in {"q4_k_s": 14, "q4_k_m": 15, "q5_k_s": 16, "q5_k_m": 17, "q6_k": 18}.items():
+                options = llama_cpp.llama_model_quantize_default_params()
+                options.ftype = number
+                assert llama_cpp.llama_model_quantize(str(file).encode(), str(theirs).encode(), ctypes.byref(options)) == 0
+                convert(folder, ours, dtype)
+                assert types(ours) == types(theirs), (model_type, dtype)
+                print(f"{model_type}, {dtype}: all types are the same", flush=True)
 
 
 def main():
     torch.manual_seed(1)
+    check_types()
     ids = numpy.random.default_rng(1).integers(1, 256, 40).tolist()
     for name, (model_type, settings) in MODELS.items():
         with tempfile.TemporaryDirectory() as where:
             folder, file, back = (pathlib.Path(where, n) for n in ("folder", "model.gguf", "back"))
             write(folder, model_type, settings)
-            convert(folder, "-o", file)
-            convert(file, "-o", back)
+            convert(folder, file)
+            convert(file, back)
             want, again = logits(folder, ids), logits(back, ids)
-            theirs = Llama(str(file), n_ctx=64, logits_all=True, verbose=False)
+            theirs = llama_cpp.Llama(str(file), n_ctx=64, logits_all=True, verbose=False)
             theirs.eval(ids)
             scale = numpy.abs(want).max()
             differences = [numpy.abs(x - want).max() / scale for x in (numpy.array(theirs.scores[:len(ids)]), again)]

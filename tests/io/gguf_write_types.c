@@ -13,7 +13,7 @@ static void types_of_tensors_are_those_of_llama_cpp(void **state)
     } types[] = {{ATT_Q5_0, false, 8, "Q5_0", "Q5_0", "Q5_0", "Q5_0", "Q5_0", "Q5_0"},
                  {ATT_Q5_1, false, 9, "Q5_1", "Q5_1", "Q5_1", "Q5_1", "Q5_1", "Q5_1"},
                  {ATT_Q4_1, false, 3, "Q4_1", "Q4_1", "Q4_1", "Q4_1", "Q4_1", "Q4_1"},
-                 {ATT_Q4_K, false, 14, "Q4_K", "Q4_K", "Q4_K", "Q5_0", "Q5_0", "Q6_K"},
+                 {ATT_Q4_K, false, 14, "Q4_K", "Q5_K", "Q5_K", "Q5_0", "Q5_0", "Q6_K"},
                  {ATT_Q4_K, true, 15, "Q4_K", "Q4_K", "Q6_K", "Q5_0", "Q8_0", "Q6_K"},
                  {ATT_Q5_K, false, 16, "Q5_K", "Q5_K", "Q5_K", "Q5_1", "Q5_1", "Q6_K"},
                  {ATT_Q5_K, true, 17, "Q5_K", "Q5_K", "Q6_K", "Q5_1", "Q8_0", "Q6_K"},
@@ -81,8 +81,8 @@ static void a_file_is_quantized_as_its_folder(void **state)
     end(&f);
 }
 
-/* Queries, keys and values in one matrix have five bits in a medium file of four. */
-static void fused_matrices_have_more_bits(void **state)
+/* Queries, keys and values in one matrix have the types of values. */
+static void fused_matrices_have_the_types_of_values(void **state)
 {
     (void)state;
     static const tiny_llama m = {
@@ -90,15 +90,16 @@ static void fused_matrices_have_more_bits(void **state)
     static const struct {
         att_dtype dtype;
         bool medium;
-        const char *type;
-    } cases[] = {{ATT_Q4_K, true, "Q5_K"}, {ATT_Q5_K, true, "Q6_K"}, {ATT_Q4_K, false, "Q4_K"}};
+        const char *first, *last;
+    } cases[] = {{ATT_Q4_K, true, "Q4_K", "Q6_K"}, {ATT_Q5_K, true, "Q5_K", "Q6_K"}, {ATT_Q4_K, false, "Q5_K", "Q5_K"}};
     for (size_t i = 0; i < 3; i++) {
         const fixture f = begin(&m, NULL);
         const att_gguf_options *o = ATT_OPTIONS(att_gguf_options, .dtype = cases[i].dtype, .medium = cases[i].medium);
         if (att_gguf_write(ctx, f.folder.path, f.file, o))
             fail_msg("%s", att_error(ctx));
         att_gguf *g = open_file(f.file);
-        assert_string_equal(att_gguf_find(g, "blk.0.attn_qkv.weight")->type_name, cases[i].type);
+        assert_string_equal(att_gguf_find(g, "blk.0.attn_qkv.weight")->type_name, cases[i].first);
+        assert_string_equal(att_gguf_find(g, "blk.1.attn_qkv.weight")->type_name, cases[i].last);
         att_gguf_free(g);
         end(&f);
     }
@@ -109,7 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_of_tensors_are_those_of_llama_cpp),
         cmocka_unit_test(a_file_is_quantized_as_its_folder),
-        cmocka_unit_test(fused_matrices_have_more_bits),
+        cmocka_unit_test(fused_matrices_have_the_types_of_values),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
