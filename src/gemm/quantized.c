@@ -10,6 +10,7 @@ typedef struct rows_job {
 
 typedef struct quantized_job {
     const att_kernels *kernels;
+    att_quantized_run *run;
     const att_quantized_product *product;
     att_quantized_args args;
     int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
@@ -64,17 +65,24 @@ static void multiply_task(void *arg, int64_t i, int thread)
     part.c += row * part.ldc;
     part.first = j->n_panels * group / j->groups;
     part.last = j->n_panels * (group + 1) / j->groups;
-    j->kernels->quantized.run(&part);
+    j->run(&part);
     if (j->product->epilogue) {
         const int64_t column = part.first * j->kernels->nr, end = att_min(part.last * j->kernels->nr, part.n);
         j->kernels->gemm.finish(part.m, end - column, part.c + column, part.ldc, j->product->epilogue, row, column);
     }
 }
 
+att_quantized_run *att_quantized_run_of(const att_ctx *ctx, int64_t m)
+{
+    const att_quantized_kernels *k = &att_kernels_of(ctx->isa)->quantized;
+    return m > ATT_QUANTIZED_SMALL && k->run_tiles && att_os_allow_tiles() ? k->run_tiles : k->run;
+}
+
 void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *p, float *scratch)
 {
     quantized_job j = {
         .kernels = att_kernels_of(ctx->isa),
+        .run = att_quantized_run_of(ctx, p->m),
         .product = p,
         .args = {.n = p->n, .type = p->type, .b = p->b, .row_bytes = p->row_bytes, .c = p->c, .ldc = p->ldc}};
     if (p->m == 0 || p->n == 0)

@@ -193,12 +193,14 @@ typedef struct att_gemm_kernels {
     void (*finish)(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *epilogue, int64_t i, int64_t j);
 } att_gemm_kernels;
 
-/* quantized.c */
+/* quantized.c, quantized_tiles.h */
+enum { ATT_QUANTIZED_SMALL = 3 }; /* maximum number of rows that `run` multiplies with blocks as they are stored */
+typedef void att_quantized_run(const att_quantized_args *args);
 typedef struct att_quantized_kernels {
     /* Quantizes rows x of k numbers in all -> words [k / 4], step and sum [k / 32]. A block with a number that is not
      * finite has step NaN. */
     void (*quantize)(int64_t k, const float *x, float *words, float *step, float *sum);
-    void (*run)(const att_quantized_args *args);
+    att_quantized_run *run, *run_tiles; /* in vectors; in AMX tiles, with the same bits, or NULL */
 } att_quantized_kernels;
 
 /* int8_bounds.c */

@@ -13,27 +13,14 @@
  * with such an fma.
  *
  * Four integers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Some blocks of a panel of
- * columns at a time are unpacked to words [words][PANEL], with which all rows are multiplied. Up to three rows are
- * multiplied with the blocks as they are stored. */
+ * columns at a time are unpacked to words [words][PANEL], with which all rows are multiplied (quantized_blocks.h). A
+ * few rows are multiplied with the blocks as they are stored. */
 // also: avx512bf16
-#include "kernel/kernel.h"
-#include "kernel/prefetch.h"
-#include "kernel/tile.h"
-#include "simd/simd.h"
-#include "util/util.h"
-#include "attend.h"
+#include "kernel/quantized_blocks.h"
 
 #include <math.h>
 
-enum {
-    BLOCK = ATT_QUANTIZED_BLOCK,
-    WORDS = BLOCK / 4,                  /* words of a block */
-    DEPTH = 512 / PANEL,                /* blocks that are unpacked at a time: their words stay in a near cache */
-    TILE = ATT_LANES < 16 ? 4 : 6,      /* rows of a register tile */
-    DIRECT_ROWS = 3,                    /* maximum number of rows for which a panel is not unpacked */
-    HALVES = ATT_LANES < WORDS ? 2 : 1, /* vectors of a block */
-    GROUP = ATT_LANES > WORDS ? ATT_LANES / WORDS : 1 /* blocks of a vector */
-};
+enum { TILE = ATT_LANES < 16 ? 4 : 6 }; /* rows of a register tile */
 static const float levels = 127;
 /* If a block's largest number is below this, all its numbers count as 0; 127 divided by it is finite. */
 static const float smallest = 0x1p-118f;
@@ -110,142 +97,13 @@ static void quantize(int64_t k, const float *x, float *words, float *step, float
     }
 }
 
-/* ---- panels of B */
-
-/* How blocks of a type are laid out and unpacked. */
-typedef struct layout {
-    int bytes, header; /* bytes of a block; header: bytes of the scales before the numbers */
-    bool halves;       /* a byte has two numbers */
-    int start;         /* a sum of products begins with this times the sum of the row's numbers */
-} layout;
-static const layout layouts[] = {[ATT_Q8_0] = {34, 2, false, ATT_SIGNED4_START},
-                                 [ATT_Q4_0] = {18, 2, true, -8}, /* d (q - 8) */
-                                 [ATT_Q4_1] = {20, 4, true, 0}};
-
-/* Some blocks of a panel, unpacked; GROUP of them more than are used may be written. */
-typedef struct panel {
-    int64_t blocks;
-    float words[DEPTH * WORDS * PANEL]; /* [blocks][WORDS][PANEL] */
-    float d[DEPTH * PANEL], m[DEPTH * PANEL];
-} panel;
-
-/* Returns words of the numbers of GROUP blocks, or of half a block, as products need them. */
-ATT_INLINE vf words_at(const layout t, const uint8_t *q, int half, int64_t next)
-{
-    return t.halves ? v_block_of_halves(q, half, next) : v_signed4_word(v_block(q, half, next));
-}
+/* ---- products */
 
 /* Adds the products of words w and x to the words of sum. */
 ATT_INLINE vf dot_words(const layout t, vf left, vf w, vf x, vf sum)
 {
     return t.halves ? v_dot4_onto(w, x, sum) : v_signed4(left, w, x, sum);
 }
-
-/* A block of each of ATT_LANES columns. Column r is base[r / NEAR] + r % NEAR * stride, which one x86 addressing mode
- * covers (tile.h). */
-enum { BASES = (ATT_LANES + NEAR - 1) / NEAR, MAX_BYTES = 34 };
-typedef struct columns {
-    const uint8_t *base[BASES];
-    int64_t stride;
-} columns;
-typedef uint8_t columns_copy[ATT_LANES * DEPTH * MAX_BYTES];
-
-/* Returns block `from` of columns from j on. If there are fewer than ATT_LANES, they are copied, `blocks` of each, and
- * the others are zeros. */
-ATT_INLINE columns find_columns(const layout t, const att_quantized_args *g, int64_t j, int64_t from, int64_t blocks,
-                                columns_copy copy)
-{
-    const uint8_t *block = (const uint8_t *)g->b + j * g->row_bytes + from * t.bytes;
-    columns c = {.stride = g->row_bytes};
-    if (g->n - j < ATT_LANES) {
-        memset(copy, 0, sizeof(columns_copy));
-        c.stride = blocks * t.bytes;
-        for (int64_t r = 0; r < g->n - j; r++)
-            memcpy(copy + r * c.stride, block + r * g->row_bytes, (size_t)c.stride);
-        block = copy;
-    }
-    ATT_UNROLL (i, BASES) {
-        c.base[i] = block + i * NEAR * c.stride;
-        __asm__("" : "+r"(c.base[i])); /* the compiler would compute the address of each column otherwise */
-    }
-    return c;
-}
-
-ATT_INLINE const uint8_t *column(const columns *c, int r) { return c->base[r / NEAR] + r % NEAR * c->stride; }
-
-ATT_INLINE void next_block(columns *c, int bytes)
-{
-    ATT_UNROLL (i, BASES)
-        c->base[i] += bytes;
-}
-
-/* Loads the scales of the block of each column that is `skip` bytes from c. */
-ATT_INLINE void load_scales(const layout t, const columns *c, int skip, vf *d, vf *m)
-{
-    const uint8_t *p[ATT_LANES];
-    ATT_UNROLL (r, ATT_LANES)
-        p[r] = column(c, r) + skip;
-    if (t.header > 2)
-        v_from_f16_pairs_at(p, d, m);
-    else
-        *d = v_from_f16_at(p);
-}
-
-/* Returns the columns `distance` after j, to be prefetched, or NULL if there are fewer than ATT_LANES. */
-ATT_INLINE const uint8_t *columns_after(const att_quantized_args *g, int64_t j, int64_t distance)
-{
-    j += distance;
-    return j + ATT_LANES <= g->n ? (const uint8_t *)g->b + j * g->row_bytes : NULL;
-}
-
-/* Prefetches part b, as large as n blocks of ATT_LANES columns, of these columns: a processor does not recognize that
- * many short runs are one long run. */
-ATT_INLINE void prefetch_part(const layout t, const uint8_t *soon, int64_t b, int n)
-{
-    for (int line = 0; soon && line < n * ATT_LANES * t.bytes; line += ATT_CACHE_LINE)
-        __builtin_prefetch(soon + b * ATT_LANES * t.bytes + line);
-}
-
-/* Unpacks n <= GROUP blocks of c, b of panel p, to its columns from i on. */
-ATT_INLINE void unpack_blocks(const int n, const layout t, const columns *c, int64_t b, int64_t i, panel *p)
-{
-    ATT_UNROLL (k, n) {
-        vf d, m;
-        load_scales(t, c, k * t.bytes, &d, &m);
-        v_store(p->d + (b + k) * PANEL + i, d);
-        if (t.header > 2)
-            v_store(p->m + (b + k) * PANEL + i, m);
-    }
-    ATT_UNROLL (h, HALVES) {
-        vf w[ATT_LANES];
-        ATT_UNROLL (r, ATT_LANES)
-            w[r] = words_at(t, column(c, r) + t.header, h, (n - 1) * t.bytes);
-        v_transpose(w);
-        ATT_UNROLL (r, ATT_LANES)
-            v_store(p->words + (b * WORDS + h * ATT_LANES + r) * PANEL + i, w[r]);
-    }
-}
-
-/* Unpacks blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p */
-ATT_INLINE void unpack(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
-{
-    for (int64_t i = 0; i < PANEL && j + i < g->n; i += ATT_LANES) {
-        const uint8_t *soon = columns_after(g, j + i, PANEL);
-        columns_copy copy;
-        columns c = find_columns(t, g, j + i, from, p->blocks, copy);
-        int64_t b = 0;
-        for (; b + GROUP <= p->blocks; b += GROUP, next_block(&c, GROUP * t.bytes)) {
-            prefetch_part(t, soon, from + b, GROUP);
-            unpack_blocks(GROUP, t, &c, b, i, p);
-        }
-        if (b < p->blocks) {
-            prefetch_part(t, soon, from + b, 1);
-            unpack_blocks(1, t, &c, b, i, p);
-        }
-    }
-}
-
-/* ---- products */
 
 /* Rows of A, from the blocks that a panel has. */
 typedef struct tile_of_rows {
@@ -282,9 +140,6 @@ ATT_INLINE void multiply(const int rows, const layout t, const tile_of_rows *a, 
         }
     }
 }
-
-/* Returns how many lanes of vector v are among `used` columns of a panel. */
-ATT_INLINE int lanes_of(int64_t used, int v) { return (int)att_max(0, att_min(used - v * ATT_LANES, ATT_LANES)); }
 
 /* Computes rows [i, i + rows) of C by a panel, from block `from` on; columns from j on. */
 ATT_INLINE void product_as(const int rows, const layout t, const att_quantized_args *g, int64_t i, int64_t j,
@@ -416,7 +271,7 @@ ATT_INLINE void panels(const layout t, const att_quantized_args *g)
 
 ATT_INLINE void run_as(const layout t, const att_quantized_args *g)
 {
-    if (g->m <= DIRECT_ROWS)
+    if (g->m <= ATT_QUANTIZED_SMALL)
         direct_rows(t, g);
     else
         panels(t, g);

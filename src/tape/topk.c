@@ -23,7 +23,8 @@ typedef struct topk_job {
     const float *x;         /* [m, k] */
     att_gemm_args product;  /* x and the weights, in f32 or in pairs of bf16 */
     void (*run)(const att_gemm_args *args);
-    att_quantized_args blocks;          /* instead, quantized; or b NULL */
+    att_quantized_args blocks; /* instead, quantized; or b NULL */
+    att_quantized_run *run_blocks;
     const float *bias;                  /* [n] or NULL */
     const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;
@@ -91,7 +92,7 @@ static void compute(const topk_job *j, int64_t first, int64_t columns, float *y)
         p.last = panels;
         p.c = y;
         p.ldc = SEGMENT;
-        j->kernels->quantized.run(&p);
+        j->run_blocks(&p);
         j->kernels->gemm.finish(j->m, columns, y, SEGMENT, &epilogue, 0, 0);
         return;
     }
@@ -245,6 +246,7 @@ static bool search(att_tape *t, topk_job *j)
         rounded ? att_tape_scratch(t, pairs ? att_bf16_scratch(t->ctx, j->m, j->k) : att_quantized_scratch(j->m, j->k))
                 : NULL;
     const bool good = j->best && j->top && j->sum && (words || !rounded);
+    j->run_blocks = j->blocks.b ? att_quantized_run_of(t->ctx, j->m) : NULL;
     if (good) {
         if (j->blocks.b)
             att_quantize_rows(t->ctx, j->m, j->k, j->x, words, &j->blocks);
