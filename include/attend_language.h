@@ -268,6 +268,19 @@ ATT_API att_status att_generation_finish(att_generation *s, int64_t number, att_
 /* Removes a sequence, whether it has ended or not. Error: no such sequence. */
 ATT_API att_status att_generation_remove(att_generation *s, int64_t number);
 
+typedef struct att_generation_info {
+    size_t size;
+    int64_t sequences; /* in the session, including those that have ended */
+    int64_t active;    /* that have not ended */
+    int64_t computed;  /* tokens that all steps have computed together, of prompts and of texts */
+    size_t bytes;      /* of keys and values, including those of kept beginnings */
+} att_generation_info;
+ATT_API att_status att_generation_describe(const att_generation *s, att_generation_info *info);
+/* Sets the tokens of prompts in a step, options.prompt_tokens, from the next step on: so a server holds the time that a
+ * step takes, by the speed that it measures. Errors: not in [1, 2^31 - 1]; a session of bf16, in which bits would
+ * depend on it. */
+ATT_API att_status att_generation_set_prompt_tokens(att_generation *s, int64_t tokens);
+
 /* Traces one pass of the model (attend_trace.h) for a text [bytes], which is tokenized like a prompt, or for
  * options.ids if text is NULL: attention, hidden states and logits of any layer. The output is the logits after each
  * token. options or NULL: defaults. Errors: no token, or more than the model has positions; options out of range; both

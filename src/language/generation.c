@@ -240,6 +240,34 @@ att_status att_generation_finish(att_generation *s, int64_t number, att_generate
     return e;
 }
 
+/* ---- steps */
+
+att_status att_generation_describe(const att_generation *s, att_generation_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"s", s}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    att_generation_info all = {.sequences = s->n, .computed = s->computed, .bytes = att_language_state_bytes(s->state)};
+    for (int64_t i = 0; i < s->n; i++)
+        all.active += !s->sequence[i]->end;
+    return att_info_write(info, &all, sizeof all, "att_generation_info");
+}
+
+att_status att_generation_set_prompt_tokens(att_generation *s, int64_t tokens)
+{
+    if (att_require(__func__, ATT_NAMED({"s", s})))
+        return ATT_ERR_ARGUMENT;
+    const att_status e = check_ready(s, __func__);
+    if (e)
+        return e;
+    if (tokens < 1 || tokens > INT32_MAX)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT, "%s: tokens is %lld, not in [1, %d]", __func__, (long long)tokens,
+                        INT32_MAX);
+    if (!s->exact)
+        return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s: in bf16 the bits would depend on it", __func__);
+    s->o.prompt_tokens = tokens;
+    return ATT_OK;
+}
+
 att_status att_generation_step(att_generation *s, int64_t *active)
 {
     if (active)

@@ -62,6 +62,7 @@ struct att_generation {
     int64_t n, n_prefixes, next_number, steps;
     int64_t tokens;        /* the sum of tokens that sequences need */
     int64_t prefix_tokens; /* the sum of tokens of prefixes */
+    int64_t computed;      /* tokens, by all steps */
     int64_t next_prompt;   /* number of the sequence whose prompt is first in the next step */
     int64_t *from;         /* [2 o.max_sequences + 1] scratch: rows */
     att_tape *tape;

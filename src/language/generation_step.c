@@ -225,6 +225,8 @@ static att_status compute(att_generation *s)
         restore(s);
         return e;
     }
+    for (int64_t i = 0; !e && i < s->n; i++)
+        s->computed += s->sequence[i]->added;
     e = e ? e : choose_all(s);
     e = e ? e : accept_all(s);
     s->failed = e;

@@ -79,6 +79,46 @@ static void memory_does_not_grow_with_the_number_of_sequences(void **state)
     }
 }
 
+/* ---- parts of prompts */
+
+/* Checks how many tokens the steps so far have computed. */
+static void check_computed(const setting *t, int64_t computed, int64_t active)
+{
+    att_generation_info info = {.size = sizeof info};
+    assert_int_equal(att_generation_describe(t->s, &info), ATT_OK);
+    assert_int_equal(info.computed, computed);
+    assert_int_equal(info.active, active);
+    assert_int_equal(info.sequences, 1);
+    assert_true(info.bytes > 0);
+}
+
+static void the_size_of_parts_changes_between_steps_and_the_text_does_not(void **state)
+{
+    (void)state;
+    setting t = open_setting(THREADS(2), SESSION(.prompt_tokens = 10)), whole = open_setting(THREADS(2), NULL);
+    const int64_t other = add(&whole, LONG, OPTIONS(.max_tokens = 8)), number = add(&t, LONG, OPTIONS(.max_tokens = 8));
+    step(&t);
+    check_computed(&t, 10, 1);
+    assert_int_equal(att_generation_set_prompt_tokens(t.s, 3), ATT_OK);
+    step(&t);
+    check_computed(&t, 12, 1); /* a part ends at a multiple of 3 */
+    assert_int_equal(att_generation_set_prompt_tokens(t.s, 64), ATT_OK);
+    run(&t);
+    check_computed(&t, 26 + 7, 0); /* the last of 8 tokens is not computed */
+    run(&whole);
+    att_generated a = finish(&t, number), b = finish(&whole, other);
+    assert_string_equal(a.text.text, b.text.text);
+    att_generated_free(t.ctx, &a);
+    att_generated_free(whole.ctx, &b);
+    assert_int_equal(att_generation_set_prompt_tokens(t.s, 0), ATT_ERR_ARGUMENT);
+    check_message(t.ctx, "tokens is 0, not in [1, 2147483647]");
+    close_setting(&whole);
+    close_setting(&t);
+    t = open_setting(THREADS(1), SESSION(.dtype = ATT_BF16));
+    assert_int_equal(att_generation_set_prompt_tokens(t.s, 16), ATT_ERR_UNSUPPORTED);
+    close_setting(&t);
+}
+
 /* ---- prefixes */
 
 /* The text of one prompt, and how many of its tokens were shared */
@@ -337,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_session_says_so_and_is_unchanged),
         cmocka_unit_test(memory_does_not_grow_with_the_number_of_sequences),
+        cmocka_unit_test(the_size_of_parts_changes_between_steps_and_the_text_does_not),
         cmocka_unit_test(a_prompt_shares_what_it_has_in_common_with_others),
         cmocka_unit_test(a_callback_ends_its_sequence_and_uses_no_session),
         cmocka_unit_test(what_is_finished_before_its_end_has_what_there_is),
