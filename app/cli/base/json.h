@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { CLI_JSON_DEPTH = 8 };
+enum { CLI_JSON_DEPTH = 12 };
 typedef struct cli_json {
     FILE *file;
     /* The texts before the first value of the outermost array or object, between two values, and after the last; NULL:

@@ -133,7 +133,9 @@ static void refuse_failed(serve_call *c, const serve_job *job)
     serve_refuse(c, argument ? 400 : job->status == ATT_ERR_MEMORY ? 503 : 500, NULL, "%s", job->message);
 }
 
-bool serve_call_run(serve_call *c, serve_job *job)
+double serve_call_deadline(const serve_call *c) { return c->request->began + (double)c->shared->settings->timeout; }
+
+bool serve_call_add(serve_call *c, serve_job *job)
 {
     int64_t tokens = 0, seconds;
     for (int64_t i = 0; i < job->n; i++)
@@ -146,7 +148,13 @@ bool serve_call_run(serve_call *c, serve_job *job)
         serve_metrics_reject(c->shared->metrics, "waiting");
         return false;
     }
-    switch (serve_queue_run(c->shared->queue, job, c->request->began + (double)c->shared->settings->timeout)) {
+    serve_queue_add(c->shared->queue, job);
+    return true;
+}
+
+bool serve_call_wait(serve_call *c, serve_job *job)
+{
+    switch (serve_queue_wait(c->shared->queue, job, serve_call_deadline(c))) {
     case SERVE_DONE:
         serve_metrics_job(c->shared->metrics, job);
         return true;
@@ -169,6 +177,8 @@ bool serve_call_run(serve_call *c, serve_job *job)
         return false;
     }
 }
+
+bool serve_call_run(serve_call *c, serve_job *job) { return serve_call_add(c, job) && serve_call_wait(c, job); }
 
 bool serve_call_has_key(const serve_call *c, serve_text key)
 {

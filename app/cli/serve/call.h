@@ -73,6 +73,12 @@ void serve_answer_close(serve_call *c, cli_json *j);
 serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subject);
 /* Computes a job. Returns false if it failed, and the request was refused. */
 bool serve_call_run(serve_call *c, serve_job *job);
+/* Adds a job to the queue, or refuses the request as its tokens have no room; then returns false. */
+bool serve_call_add(serve_call *c, serve_job *job);
+/* Waits for the end of a job that was added, as serve_call_run does. */
+bool serve_call_wait(serve_call *c, serve_job *job);
+/* Returns when the time of a request is over, by http_now. */
+double serve_call_deadline(const serve_call *c);
 /* Returns whether a request has a key, in a header or as the value of a field (text NULL: none), or needs none. */
 bool serve_call_has_key(const serve_call *c, serve_text key);
 /* Sets the headers that count tokens and truncated texts, and adds them to the metrics. */

@@ -111,7 +111,7 @@ static att_status run(const serve_batch *b)
     return s;
 }
 
-static const serve_work work = {"embed", fits, run};
+static const serve_work work = {.name = "embed", .fits = fits, .run = run};
 
 /* ---- what a request gives ---- */
 

@@ -19,7 +19,8 @@ enum {
     OVER_LIMIT = 64,         /* connections that are told that there are too many */
     HEADER_BYTES = 64 << 10, /* of one connection, for its headers and its buffers */
     IDLE_SECONDS = 120,      /* without a request */
-    FIRST_ROOM = 4096
+    FIRST_ROOM = 4096,
+    STREAM_BYTES = 16 << 10 /* of a body that is made while it is sent: of one chunk */
 };
 
 double http_now(void)
@@ -172,12 +173,23 @@ bool http_acquire(http_server *h, size_t bytes)
 
 void http_release(http_server *h, size_t bytes) { atomic_fetch_sub(&h->memory, (long long)bytes); }
 
+static ssize_t read_stream(void *user, uint64_t at, char *to, size_t size)
+{
+    http_answer *a = user;
+    (void)at;
+    const ssize_t n = a->stream.read(a->stream.user, to, size);
+    a->bytes += n > 0 ? (size_t)n : 0;
+    return n > 0 ? n : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 /* Sends the answer. */
 static enum MHD_Result send_answer(http_server *h, struct MHD_Connection *m, exchange *x)
 {
     http_answer *a = &x->answer;
     connection *c = MHD_get_connection_info(m, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    struct MHD_Response *r = MHD_create_response_from_buffer(a->bytes, a->body, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *r =
+        a->stream.read ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BYTES, read_stream, a, NULL)
+                       : MHD_create_response_from_buffer(a->bytes, a->body, MHD_RESPMEM_MUST_FREE);
     if (!r)
         return MHD_NO;
     a->body = NULL; /* it is the response's */
@@ -352,6 +364,8 @@ static void notify_completed(void *user, struct MHD_Connection *m, void **contex
         return;
     if (x->begun && x->request.method)
         h->o.handler.ended(h->o.handler.user, &x->request, &x->answer);
+    if (x->answer.stream.close)
+        x->answer.stream.close(x->answer.stream.user);
     http_release(h, x->taken);
     free(x->request.body);
     free(x->answer.body);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Seconds of a clock that is never set. */
 double http_now(void);
@@ -24,11 +25,21 @@ typedef struct http_request {
 /* Returns the first header of this name; NULL: there is none. */
 const char *http_header(const http_request *r, const char *name);
 
+/* A body that is made while it is sent. */
+typedef struct http_stream {
+    /* Returns the next bytes, after waiting for them: at most size; 0: it ends here; -1: the connection must be closed.
+     */
+    ssize_t (*read)(void *user, char *to, size_t size);
+    void (*close)(void *user); /* when the answer was sent, or its connection has failed */
+    void *user;
+} http_stream;
+
 enum { HTTP_HEADERS = 12 };
 typedef struct http_answer {
     int status;
-    const char *type; /* "Content-Type": "application/json" if NULL */
-    char *body;       /* [bytes], malloc'd; or NULL */
+    const char *type;   /* "Content-Type": "application/json" if NULL */
+    char *body;         /* [bytes], malloc'd; or NULL */
+    http_stream stream; /* instead of a body, if it has `read` */
     size_t bytes;
     struct {
         const char *name;

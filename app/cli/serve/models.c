@@ -1,5 +1,7 @@
 #include "models.h"
 
+#include "generate_work.h"
+
 #include "cli/model/model.h"
 
 #include <ctype.h>
@@ -93,6 +95,22 @@ static void find_languages(serve_model *m)
     json_decref(settings);
 }
 
+/* Opens the chat template, which a model need not have. */
+static void open_template(serve_model *m)
+{
+    if (att_chat_template_open(m->ctx, m->folder.text, NULL, NULL, &m->template))
+        snprintf(m->no_template, sizeof m->no_template, "%s", att_error(m->ctx));
+}
+
+/* Finds how many tokens the texts of a language model may have: all together, and one. */
+static void limit_texts(serve_model *m, int64_t cache_bytes)
+{
+    m->session_tokens = serve_session_tokens(&m->info.language, cache_bytes);
+    m->max_tokens = m->info.language.max_positions;
+    if (m->session_tokens < m->max_tokens)
+        m->max_tokens = m->session_tokens;
+}
+
 static att_status describe(serve_model *m)
 {
     const void *opened = att_any_model_as(m->opened, m->subject);
@@ -120,8 +138,8 @@ static att_status describe(serve_model *m)
     case ATT_SUBJECT_LANGUAGE:
         m->info.language.size = sizeof m->info.language;
         s = att_language_model_describe(att_text_generator_model(opened), &m->info.language);
-        m->max_tokens = m->info.language.max_positions;
         m->tokenizer = att_text_generator_tokenizer(opened);
+        open_template(m);
         break;
     case ATT_SUBJECT_CAPTION:
         m->info.captioner.size = sizeof m->info.captioner;
@@ -142,7 +160,7 @@ static att_status describe(serve_model *m)
 /* ---- opening ---- */
 
 /* Opens a model that serve_models owns from here on. `given`: as the user named it. */
-static int open_model(serve_models *m, const char *given, cli_types types)
+static int open_model(serve_models *m, const char *given, const serve_settings *o)
 {
     serve_model *new = m->n < SERVE_MODELS ? calloc(1, sizeof *new) : NULL;
     struct stat folder;
@@ -151,6 +169,7 @@ static int open_model(serve_models *m, const char *given, cli_types types)
                                    : cli_misuse("--model: there can be at largest %d", SERVE_MODELS);
     m->model[m->n++] = new;
     name_model(new, given);
+    new->ctx = m->ctx;
     new->rate = 1000;
     int code = cli_model_find(ATT_SUBJECT_NONE, given, &new->folder);
     if (code)
@@ -164,21 +183,29 @@ static int open_model(serve_models *m, const char *given, cli_types types)
     if (!stat(new->folder.text, &folder))
         new->created = (int64_t)folder.st_mtime;
     att_status s = att_any_model_open(m->ctx, new->folder.text, ATT_SUBJECT_NONE,
-                                      ATT_OPTIONS(att_model_options, .weights = (att_weight_type)types.weights,
-                                                  .compute = (att_compute)types.compute, .prepare = true),
+                                      ATT_OPTIONS(att_model_options, .weights = (att_weight_type)o->types.weights,
+                                                  .compute = (att_compute)o->types.compute, .prepare = true),
                                       &new->opened);
     new->identity.size = sizeof new->identity;
     s = s ? s : att_any_model_describe(new->opened, &new->identity);
     new->subject = new->identity.subject;
     s = s ? s : describe(new);
+    if (!s && new->subject == ATT_SUBJECT_LANGUAGE)
+        limit_texts(new, o->max_cache << 20);
     return cli_status(m->ctx, s);
+}
+
+static void free_model(serve_model *m)
+{
+    serve_session_free(m->session);
+    att_chat_template_free(m->template);
+    att_any_model_free(m->opened);
+    free(m);
 }
 
 typedef struct all_models {
     serve_models *m;
-    cli_types types;
-    int code;
-    char last[SERVE_NAME];
+    const serve_settings *settings;
 } all_models;
 
 /* Opens a model of the models folder or one that comes with attend. What cannot be opened is reported and left out. */
@@ -188,11 +215,10 @@ static void open_listed(void *user, const char *name)
     serve_models *m = all->m;
     if (m->n == SERVE_MODELS || serve_models_find(m, name, strlen(name)))
         return;
-    if (open_model(m, name, all->types)) {
+    if (open_model(m, name, all->settings)) {
         cli_note("%s is not served", name);
         m->n--;
-        att_any_model_free(m->model[m->n]->opened);
-        free(m->model[m->n]);
+        free_model(m->model[m->n]);
     }
 }
 
@@ -214,10 +240,10 @@ static int add_alias(serve_models *m, const char *text)
 
 int serve_models_open(serve_models *m, const serve_settings *s)
 {
-    all_models all = {.m = m, .types = s->types};
+    all_models all = {.m = m, .settings = s};
     int code = CLI_DONE;
     for (int i = 0; !code && i < s->models.n; i++)
-        code = open_model(m, s->models.text[i], s->types);
+        code = open_model(m, s->models.text[i], s);
     if (!code && s->models.n == 0)
         code = cli_status(NULL, att_models_list(open_listed, &all));
     if (!code && m->n == 0)
@@ -229,9 +255,7 @@ int serve_models_open(serve_models *m, const serve_settings *s)
 
 void serve_models_close(serve_models *m)
 {
-    for (int i = 0; i < m->n; i++) {
-        att_any_model_free(m->model[i]->opened);
-        free(m->model[i]);
-    }
+    for (int i = 0; i < m->n; i++)
+        free_model(m->model[i]);
     m->n = m->aliases = 0;
 }

@@ -15,7 +15,10 @@
 
 enum { SERVE_MODELS = 64, SERVE_NAME = 256 };
 
+typedef struct serve_session serve_session; /* generate_work.c */
+
 typedef struct serve_model {
+    att_ctx *ctx;
     char id[SERVE_NAME]; /* what requests call it: its folder's name, or OWNER/NAME of the Hub's cache */
     att_model_path folder;
     int64_t created; /* when its folder was changed, in seconds since 1970 */
@@ -34,6 +37,11 @@ typedef struct serve_model {
         att_caption_model_info captioner;
         att_recommender_info recommender;
     } info;
+    /* of a language model: */
+    att_chat_template *template; /* NULL: it has none, and no_template says so */
+    char no_template[300];
+    int64_t session_tokens;      /* of all its texts together, whose keys and values --max-cache has room for */
+    serve_session *session;      /* of the compute loop */
     char source[16], target[16]; /* languages of a translator; "" if its folder does not state them */
     double rate;                 /* tokens per second, measured by the compute loop, which alone changes it */
 } serve_model;

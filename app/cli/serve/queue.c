@@ -50,7 +50,19 @@ static void end_job(serve_queue *q, serve_job *j, serve_end end)
     q->tokens -= j->tokens;
     j->tokens = 0;
     j->end = end;
+    if (j->work->ended)
+        j->work->ended(j);
     pthread_cond_signal(&j->ended);
+}
+
+/* Ends jobs that stay and whose time is over. */
+static void drop_late(serve_queue *q)
+{
+    for (serve_job *j = q->first, *next; j; j = next) {
+        next = j->following;
+        if (j->late && j->work->stays)
+            end_job(q, j, SERVE_LATE);
+    }
 }
 
 /* Ends the jobs whose clients have gone: between steps, when none of their items are computed. */
@@ -92,6 +104,20 @@ static bool add_item(serve_queue *q, serve_job *j, int64_t room)
     return true;
 }
 
+/* Chooses all jobs of the first one's model and work, which stays. */
+static void choose_staying(serve_queue *q)
+{
+    serve_job *first = q->first;
+    for (serve_job *j = first; j && q->n < ITEMS; j = j->following)
+        if (fit(first, j)) {
+            if (j->next == 0)
+                j->waited = http_now() - j->added;
+            j->next = j->running = 1;
+            q->job[q->n] = j;
+            q->item[q->n++] = 0;
+        }
+}
+
 /* Chooses the items of a step: of the first job and of those that fit to it, one each in turn. */
 static void choose(serve_queue *q)
 {
@@ -99,6 +125,10 @@ static void choose(serve_queue *q)
     const double tokens = first->model->rate * q->o.step_seconds;
     const int64_t room = tokens < (double)q->o.step_tokens ? (int64_t)tokens : q->o.step_tokens;
     q->n = q->taken = 0;
+    if (first->work->stays) {
+        choose_staying(q);
+        return;
+    }
     for (bool more = true; more;) {
         more = false;
         for (serve_job *j = first; j; j = j->following)
@@ -110,7 +140,13 @@ static void choose(serve_queue *q)
 /* Computes the step. After an error each job's items are computed by themselves, so that one does not fail another. */
 static void compute(serve_queue *q)
 {
-    serve_batch b = {.model = q->job[0]->model, .ctx = q->o.ctx, .n = q->n, .job = q->job, .item = q->item};
+    serve_batch b = {.model = q->job[0]->model,
+                     .ctx = q->o.ctx,
+                     .n = q->n,
+                     .job = q->job,
+                     .item = q->item,
+                     .step_seconds = q->o.step_seconds,
+                     .taken = &q->taken};
     if (!q->job[0]->work->run(&b))
         return;
     for (int64_t i = 0; i < q->n; i++) {
@@ -123,6 +159,15 @@ static void compute(serve_queue *q)
     }
 }
 
+/* Subtracts the tokens of an item of the step from those that wait. */
+static void subtract(serve_queue *q, serve_job *j, int64_t item)
+{
+    const int64_t tokens = j->work->stays ? j->begun : j->cost[item];
+    j->begun = 0;
+    j->tokens -= tokens;
+    q->tokens -= tokens;
+}
+
 /* Notes what the step has done: the tokens per second of its model, and which jobs have ended. The lock is held. */
 static void finish(serve_queue *q, double seconds)
 {
@@ -132,17 +177,16 @@ static void finish(serve_queue *q, double seconds)
     q->rate = m->rate;
     for (int64_t i = 0; i < q->n; i++) {
         serve_job *j = q->job[i];
-        j->tokens -= j->cost[q->item[i]];
-        q->tokens -= j->cost[q->item[i]];
+        subtract(q, j, q->item[i]);
         if (--j->running > 0)
             continue;
         j->computed += seconds;
         if (j->status)
             end_job(q, j, SERVE_FAILED);
-        else if (j->late && j->next < j->n)
-            end_job(q, j, SERVE_LATE);
-        else if (j->next == j->n)
+        else if (j->work->stays ? j->done : j->next == j->n)
             end_job(q, j, SERVE_DONE);
+        else if (j->late)
+            end_job(q, j, SERVE_LATE);
         else if (j->following) { /* others come first */
             unlink_job(q, j);
             append(q, j);
@@ -159,6 +203,7 @@ static void *loop(void *user)
             pthread_cond_wait(&q->work, &q->lock);
             continue;
         }
+        drop_late(q);
         drop_leavers(q);
         if (!q->first)
             continue;
@@ -228,9 +273,8 @@ bool serve_queue_has_room(serve_queue *q, int64_t tokens, int64_t *seconds)
     return room;
 }
 
-serve_end serve_queue_run(serve_queue *q, serve_job *j, double deadline)
+void serve_queue_add(serve_queue *q, serve_job *j)
 {
-    const struct timespec until = {.tv_sec = (time_t)deadline, .tv_nsec = (long)(1e9 * (deadline - floor(deadline)))};
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -240,22 +284,34 @@ serve_end serve_queue_run(serve_queue *q, serve_job *j, double deadline)
         j->tokens += j->cost[i];
     j->added = http_now();
     pthread_mutex_lock(&q->lock);
-    if (q->stopped) {
-        j->end = SERVE_STOPPED;
-    } else {
-        append(q, j);
-        q->tokens += j->tokens;
-        pthread_cond_signal(&q->work);
-    }
+    append(q, j);
+    q->tokens += j->tokens;
+    if (q->stopped)
+        end_job(q, j, SERVE_STOPPED);
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->lock);
+}
+
+serve_end serve_queue_wait(serve_queue *q, serve_job *j, double deadline)
+{
+    const struct timespec until = {.tv_sec = (time_t)deadline, .tv_nsec = (long)(1e9 * (deadline - floor(deadline)))};
+    pthread_mutex_lock(&q->lock);
     while (j->end == SERVE_WAITING && !j->late)
         j->late = pthread_cond_timedwait(&j->ended, &q->lock, &until) != 0;
-    if (j->end == SERVE_WAITING && j->running == 0)
+    if (j->end == SERVE_WAITING && j->running == 0 && !j->work->stays)
         end_job(q, j, SERVE_LATE);
     while (j->end == SERVE_WAITING)
         pthread_cond_wait(&j->ended, &q->lock);
     pthread_mutex_unlock(&q->lock);
     pthread_cond_destroy(&j->ended);
     return j->end;
+}
+
+void serve_queue_answers(serve_queue *q, serve_job *j)
+{
+    pthread_mutex_lock(&q->lock);
+    j->probed = true;
+    pthread_mutex_unlock(&q->lock);
 }
 
 int64_t serve_queue_waiting(serve_queue *q)

@@ -17,8 +17,10 @@ typedef struct serve_batch {
     serve_model *model;
     att_ctx *ctx;
     int64_t n;
-    serve_job **job; /* [n] */
-    int64_t *item;   /* [n] */
+    serve_job **job;     /* [n] */
+    int64_t *item;       /* [n] */
+    double step_seconds; /* that the step should take */
+    int64_t *taken;      /* tokens of the step, which work that stays sets */
 } serve_batch;
 
 /* A kind of work. */
@@ -28,6 +30,12 @@ typedef struct serve_work {
     bool (*fits)(const serve_job *a, const serve_job *b);
     /* Computes the items and stores their results in their jobs. It may be called again with some of them. */
     att_status (*run)(const serve_batch *b);
+    /* Jobs stay for many steps, such as texts that are generated. A step has all of a model, each with item 0. run
+     * computes the step of all and returns ATT_OK; it sets `done`, or status and message, of those that end with it,
+     * and `begun`. Only the compute loop ends such jobs. */
+    bool stays;
+    /* NULL, or is called when a job ends, whatever the end, between steps and with the queue's lock. */
+    void (*ended)(serve_job *j);
 } serve_work;
 
 typedef enum serve_end {
@@ -53,8 +61,10 @@ struct serve_job {
     int64_t next, running;   /* items that were taken; those in the step that runs */
     int64_t tokens;          /* that wait */
     double added;
-    bool late;   /* its deadline has passed */
-    bool probed; /* see http_has_left */
+    bool done;     /* of work that stays: it is complete */
+    int64_t begun; /* of work that stays: tokens that wait no more, since the last step */
+    bool late;     /* its deadline has passed */
+    bool probed;   /* see http_has_left */
     pthread_cond_t ended;
     serve_job *following, *previous;
 };
@@ -77,8 +87,13 @@ void serve_queue_stop(serve_queue *q);
 void serve_queue_free(serve_queue *q);
 /* Returns whether there is room for a job of that many tokens; otherwise after how many seconds to ask again. */
 bool serve_queue_has_room(serve_queue *q, int64_t tokens, int64_t *seconds);
-/* Computes a job, and waits for its end, at most until `deadline`, of http_now. */
-serve_end serve_queue_run(serve_queue *q, serve_job *job, double deadline);
+/* Adds a job, whose end must be waited for. */
+void serve_queue_add(serve_queue *q, serve_job *job);
+/* Waits for a job's end, at most until `deadline`, of http_now; 0 ends it after the running step. */
+serve_end serve_queue_wait(serve_queue *q, serve_job *job, double deadline);
+/* Notes that a job's answer is being sent, into which nothing may be written to find out whether its client has gone.
+ */
+void serve_queue_answers(serve_queue *q, serve_job *job);
 /* Returns the tokens that wait. */
 int64_t serve_queue_waiting(serve_queue *q);
 

@@ -96,7 +96,7 @@ static att_status run(const serve_batch *b)
     return s;
 }
 
-static const serve_work work = {"score", fits, run};
+static const serve_work work = {.name = "score", .fits = fits, .run = run};
 
 /* ---- one request ---- */
 

@@ -11,7 +11,8 @@ typedef struct serve_settings {
     cli_texts keys, origins, hosts;
     const char *host, *key_file;
     int64_t port, threads;
-    int64_t max_connections, max_body, max_memory, max_inputs, max_waiting; /* MB of body and memory */
+    int64_t max_connections, max_body, max_memory, max_inputs, max_waiting, max_cache; /* MB of body, memory and
+                                                                                          cache */
     int64_t timeout, grace, step_ms, step_tokens;
     bool insecure;
     cli_types types; /* of all models */

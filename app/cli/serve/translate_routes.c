@@ -86,7 +86,7 @@ static att_status run(const serve_batch *b)
     return s;
 }
 
-static const serve_work work = {"translate", fits, run};
+static const serve_work work = {.name = "translate", .fits = fits, .run = run};
 
 /* ---- one request ---- */
 

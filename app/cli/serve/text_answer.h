@@ -1,0 +1,46 @@
+/* Texts as JSON, as OpenAI's: a whole answer, or chunk by chunk. */
+#ifndef CLI_SERVE_TEXT_ANSWER_H
+#define CLI_SERVE_TEXT_ANSWER_H
+
+#include "generate_work.h"
+
+typedef struct serve_text_shape {
+    const char *id, *object, *chunk; /* the beginning of ids; names of an answer and of its chunks */
+    bool chat;                       /* a text is a message */
+} serve_text_shape;
+extern const serve_text_shape serve_chat_shape, serve_completion_shape;
+
+/* What was written of a choice. */
+typedef struct serve_cursor {
+    size_t bytes;
+    int64_t tokens, characters; /* characters: of the texts of tokens, for text_offset */
+    bool begun, ended;
+} serve_cursor;
+
+/* An answer that is being written. */
+typedef struct serve_text_answer {
+    const serve_text_shape *shape;
+    serve_generation *g;
+    char id[40];
+    int64_t created;
+    bool usage;           /* a chunk with counts follows the last one */
+    json_t *echo;         /* NULL, or the prompts, a string or a list, which begin the texts */
+    serve_cursor *cursor; /* [choices] */
+} serve_text_answer;
+
+/* Begins an answer. Returns false if out of memory. serve_text_answer_free also frees the generation. */
+bool serve_text_answer_begin(serve_text_answer *a, const serve_text_shape *shape, serve_generation *g);
+void serve_text_answer_free(serve_text_answer *a);
+
+/* Writes the whole answer, when the generation is complete. */
+void serve_text_answer_write(serve_text_answer *a, cli_json *j);
+/* Writes events of all that is new, in which the lock of the generation is held. */
+void serve_text_answer_events(serve_text_answer *a, FILE *f);
+/* Writes the last events, after the end of all texts. */
+void serve_text_answer_finish(serve_text_answer *a, FILE *f);
+/* Writes an error as an event. */
+void serve_text_answer_fail(FILE *f, int status, const char *message);
+/* Returns how many tokens all texts have, and how many of the prompts' were not computed. */
+int64_t serve_text_answer_tokens(const serve_text_answer *a, int64_t *cached);
+
+#endif
