@@ -58,7 +58,7 @@ static att_status run(const serve_batch *b)
     return s;
 }
 
-static const serve_work work = {"caption", fits, run};
+static const serve_work work = {.name = "caption", .fits = fits, .run = run};
 
 static void write_captions(serve_call *c, const serve_model *m, const caption_job *j)
 {

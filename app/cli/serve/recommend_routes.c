@@ -88,7 +88,7 @@ static att_status run(const serve_batch *b)
     return s;
 }
 
-static const serve_work work = {"recommend", fits, run};
+static const serve_work work = {.name = "recommend", .fits = fits, .run = run};
 
 /* ---- one request ---- */
 
