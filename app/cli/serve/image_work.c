@@ -30,7 +30,7 @@ static att_status run(const serve_batch *b)
     return s;
 }
 
-static const serve_work work = {"classify images", NULL, run};
+static const serve_work work = {.name = "classify images", .run = run};
 
 float *serve_classify_images(serve_call *c, serve_model *m, const serve_images *images)
 {
