@@ -42,7 +42,7 @@ static const serve_field table[] = {
     {"parallel_tool_calls", SERVE_IGNORED, .help = "there are no tools"},
     {"store", SERVE_REFUSED, .words = "false", .help = "nothing is stored"},
     {"metadata", SERVE_IGNORED, .help = "nothing is stored"},
-    {"service_tier", SERVE_IGNORED, .help = "all requests are alike"},
+    {"service_tier", SERVE_IGNORED, .help = "all requests are treated in the same way"},
     {"safety_identifier", SERVE_IGNORED, .help = "nothing is stored"},
     {"prompt_cache_key", SERVE_IGNORED, .help = "beginnings of prompts are found without it"},
     {0},

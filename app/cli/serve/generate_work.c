@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEQUENCES = 64, LEAST_PART = 16, FIRST_PART = 32, LARGEST_PART = 1024 };
+enum { SEQUENCES = 64, MIN_PART = 16, FIRST_PART = 32, MAX_PART = 1024 };
 
 struct serve_session {
     att_generation *s;
@@ -112,7 +112,7 @@ static void join(serve_session *s, const serve_batch *b)
 }
 
 /* Takes a text that is complete out of the session. */
-static void take_out(serve_session *s, serve_choice *c, att_ctx *ctx)
+static void finish_choice(serve_session *s, serve_choice *c, att_ctx *ctx)
 {
     serve_generation *g = c->of;
     att_generated out;
@@ -139,7 +139,7 @@ static void collect(serve_session *s, const serve_batch *b)
         for (int64_t k = 0; k < g->choices && !g->job.status; k++) {
             serve_choice *c = &g->choice[k];
             if (c->number >= 0 && c->last)
-                take_out(s, c, b->ctx);
+                finish_choice(s, c, b->ctx);
             all = all && c->end;
         }
         g->job.done = all;
@@ -214,9 +214,9 @@ static bool reads_prompts(const serve_batch *b)
 static void fit_part(serve_session *s, const serve_batch *b, double seconds)
 {
     int64_t part = s->part;
-    if (seconds > b->step_seconds && part > LEAST_PART)
+    if (seconds > b->step_seconds && part > MIN_PART)
         part /= 2;
-    else if (seconds < 0.45 * b->step_seconds && part < LARGEST_PART && reads_prompts(b))
+    else if (seconds < 0.45 * b->step_seconds && part < MAX_PART && reads_prompts(b))
         part *= 2; /* it was too small: prompts wait, although there was time */
     if (part != s->part && !att_generation_set_prompt_tokens(s->s, part))
         s->part = part;

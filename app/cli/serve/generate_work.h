@@ -14,7 +14,7 @@ typedef struct serve_choice {
     int64_t number; /* of its sequence; -1: it has not joined, or has left */
     bool last;      /* its last token has come */
     /* with the generation's lock: */
-    char *text; /* [bytes]: whole characters; what may begin a stop string is not there yet */
+    char *text; /* [bytes]: whole characters; without an end that may begin a stop string */
     size_t bytes, room;
     int64_t tokens;
     int32_t *ids, *top_ids;              /* [tokens], [tokens, options.top]; only with options.log_probabilities */

@@ -38,7 +38,7 @@ typedef struct serve_model {
         att_recommender_info recommender;
     } info;
     /* of a language model: */
-    att_chat_template *template; /* NULL: it has none, and no_template says so */
+    att_chat_template *template; /* NULL: it has none; no_template has the reason */
     char no_template[300];
     int64_t session_tokens;      /* of all its texts together, whose keys and values --max-cache has room for */
     serve_session *session;      /* of the compute loop */

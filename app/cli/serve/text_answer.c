@@ -179,7 +179,7 @@ typedef struct piece {
 
 /* Returns what was not written of a choice, and moves the cursor. A message has no space at its beginning, which
  * templates have their own of. */
-static piece take(serve_text_answer *a, int64_t index)
+static piece next_piece(serve_text_answer *a, int64_t index)
 {
     const serve_choice *c = &a->g->choice[index];
     serve_cursor *cursor = &a->cursor[index];
@@ -281,7 +281,7 @@ void serve_text_answer_write(serve_text_answer *a, cli_json *j)
 {
     begin_object(j, a, a->shape->object);
     for (int64_t i = 0; i < a->g->choices; i++) {
-        const piece p = take(a, i);
+        const piece p = next_piece(a, i);
         write_choice(j, a, &p, false, p.c->end);
     }
     cli_json_end(j);
@@ -315,13 +315,13 @@ static void write_event(const serve_text_answer *a, FILE *f, const piece *p, att
 void serve_text_answer_events(serve_text_answer *a, FILE *f)
 {
     for (int64_t i = 0; i < a->g->choices; i++) {
-        const piece p = take(a, i);
+        const piece p = next_piece(a, i);
         const bool scores = a->g->sampling->options.log_probabilities && p.to > p.from;
         if (p.bytes > 0 || scores || (p.to > 0 && !p.cursor->begun))
             write_event(a, f, &p, 0);
         if (!p.c->end || p.cursor->ended)
             continue;
-        const piece last = take(a, i);
+        const piece last = next_piece(a, i);
         write_event(a, f, &last, p.c->end);
         p.cursor->ended = true;
     }

@@ -13,7 +13,7 @@ typedef struct text_run {
     size_t memory; /* acquired */
     bool ended;    /* the job has ended, and was waited for */
     /* of a stream: */
-    char *events; /* [bytes], of which `sent` were sent */
+    char *events; /* [bytes]; the first `sent` were sent */
     size_t bytes, sent;
     uint64_t seen; /* of the generation's changes */
     bool complete; /* the last events are written */
@@ -147,15 +147,15 @@ static bool check_prompts(serve_call *c, const serve_text_request *r, const char
 {
     const serve_model *m = r->model;
     for (int64_t i = 0; i < r->prompts.n; i++) {
-        const long long tokens = (long long)serve_prompt_tokens(&r->prompts, i), most = (long long)m->max_tokens;
+        const long long tokens = (long long)serve_prompt_tokens(&r->prompts, i), max = (long long)m->max_tokens;
         char index[32] = "";
         if (r->prompts.n > 1)
             snprintf(index, sizeof index, "[%lld]", (long long)i);
         if (tokens == 0)
             serve_refuse(c, 400, what, "%s%s: is empty, and %s continues at least one token", what, index, m->id);
-        else if (tokens >= most)
+        else if (tokens >= max)
             serve_refuse(c, 400, what, "%s%s: has %lld tokens, but %s has room for %lld, of the text that follows, too",
-                         what, index, tokens, m->id, most);
+                         what, index, tokens, m->id, max);
         else
             continue;
         return false;
@@ -168,8 +168,8 @@ static size_t count_bytes(const serve_text_request *r)
 {
     enum { TEXT = 16, SCORE = 8 }; /* of a token, with room to grow */
     const att_generate_options *o = &r->sampling->options;
-    const int64_t most = o->max_tokens < r->model->max_tokens ? o->max_tokens : r->model->max_tokens;
-    return (size_t)(r->prompts.n * r->per_prompt * most) *
+    const int64_t max = o->max_tokens < r->model->max_tokens ? o->max_tokens : r->model->max_tokens;
+    return (size_t)(r->prompts.n * r->per_prompt * max) *
            (TEXT + (o->log_probabilities ? 2 * SCORE * (size_t)(o->top + 1) : 0));
 }
 

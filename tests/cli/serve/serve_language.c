@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-/* "chat" is the tiny language model, whose tokens are the letters a to t, with 32 positions and a template of which it
- * has no token, so that a conversation is its messages; "long" has 100,000 positions, and no template. */
+/* "chat" is the tiny language model, whose tokens are the letters a to t, with 32 positions and a template whose own
+ * text it has no tokens for, so that a conversation is its messages; "long" has 100,000 positions, and no template. */
 static test_server server;
 
 static int set_up(void **state)
@@ -362,7 +362,7 @@ static void bits_do_not_depend_on_who_else_asks(void **state)
 /* ---- clients that leave, that wait, and that do not read ---- */
 
 /* Texts that take much longer than a test; --max-cache has room for one of them and for short ones: 40 MB for tokens of
- * 2 layers, 2 heads, 8 numbers of 4 bytes as key and as value, of which a fifth is for beginnings that are kept. */
+ * 2 layers, 2 heads, 8 numbers of 4 bytes as key and as value, without a fifth for beginnings that are kept. */
 #define ENDLESS "{\"model\": \"long\", \"prompt\": \"bdcab\", \"max_tokens\": 90000, \"stream\": true}"
 #define WAITS                                                                                                          \
     "{\"model\": \"long\", \"prompt\": \"bdcabtttttttttttttttttttttttttttttttttttttttttttttttttttttttttt\", "          \
@@ -395,7 +395,7 @@ static void a_client_that_leaves_gives_its_room_to_one_that_waits(void **state)
     assert_true(serve_metric(&server, "attend_waiting_tokens") == 0);
 }
 
-static void a_client_that_does_not_read_delays_nobody(void **state)
+static void a_client_that_does_not_read_delays_no_other(void **state)
 {
     (void)state;
     need_http();
@@ -488,7 +488,7 @@ int main(void)
         cmocka_unit_test(streams_have_the_same_texts),
         cmocka_unit_test(bits_do_not_depend_on_who_else_asks),
         cmocka_unit_test(a_client_that_leaves_gives_its_room_to_one_that_waits),
-        cmocka_unit_test(a_client_that_does_not_read_delays_nobody),
+        cmocka_unit_test(a_client_that_does_not_read_delays_no_other),
         cmocka_unit_test(a_client_that_only_reads_gets_all),
         cmocka_unit_test(wrong_requests_are_refused),
     };
