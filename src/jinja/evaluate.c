@@ -157,6 +157,9 @@ static att_jinja_value binary(att_jinja_state *s, const char *o, att_jinja_value
             att_jinja_push(s, list, b.list->item[i]);
         return list;
     }
+    if (*o == '%' && a.type == ATT_JINJA_STRING)
+        return b.type == ATT_JINJA_TUPLE ? att_jinja_format(s, a.string, b.list->item, b.list->n)
+                                         : att_jinja_format(s, a.string, &b, 1);
     const bool text = a.type == ATT_JINJA_STRING || att_jinja_is_list(a);
     if (strcmp(o, "*") == 0 && (text ? b.type : a.type) == ATT_JINJA_INT &&
         (text || b.type == ATT_JINJA_STRING || att_jinja_is_list(b)))

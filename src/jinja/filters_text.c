@@ -241,22 +241,15 @@ FILTER(round_to)
     return att_jinja_float(strtod(text, NULL));
 }
 
-const att_jinja_filter att_jinja_text_filters[] = {{"trim", trim},
-                                                   {"string", to_string},
-                                                   {"safe", to_string},
-                                                   {"upper", upper},
-                                                   {"lower", lower},
-                                                   {"title", title},
-                                                   {"capitalize", capitalize},
-                                                   {"replace", replace},
-                                                   {"escape", escape},
-                                                   {"e", escape},
-                                                   {"indent", indent},
-                                                   {"center", center},
-                                                   {"wordcount", wordcount},
-                                                   {"tojson", to_json},
-                                                   {"int", to_int},
-                                                   {"float", to_float},
-                                                   {"abs", absolute},
-                                                   {"round", round_to},
-                                                   {0}};
+FILTER(format)
+{
+    if (a->named > 0)
+        att_jinja_fail(s, "format with names of values is not supported");
+    return att_jinja_format(s, att_jinja_str(s, *self), a->value, a->n);
+}
+
+const att_jinja_filter att_jinja_text_filters[] = {
+    {"trim", trim},     {"string", to_string},      {"safe", to_string},      {"upper", upper},    {"lower", lower},
+    {"title", title},   {"capitalize", capitalize}, {"replace", replace},     {"escape", escape},  {"e", escape},
+    {"indent", indent}, {"center", center},         {"wordcount", wordcount}, {"format", format},  {"tojson", to_json},
+    {"int", to_int},    {"float", to_float},        {"abs", absolute},        {"round", round_to}, {0}};

@@ -71,27 +71,40 @@ static size_t space_at(text x, size_t at)
     return att_jinja_is_space(c) ? n : 0;
 }
 
-/* Splits at white space, from the left. */
-static att_jinja_value split_space(att_jinja_state *s, text x, int64_t max)
+/* Finds the next word: text [*at, *end) between white space. Returns false if there is none. */
+static bool next_word(text x, size_t *at, size_t *end)
+{
+    for (size_t n; *at < x->bytes && (n = space_at(x, *at)); *at += n)
+        ;
+    *end = *at;
+    while (*end < x->bytes && !space_at(x, *end))
+        (*end)++;
+    return *end > *at;
+}
+
+/* Splits at white space, from the left or the right. What is not split keeps the white space at the end of the text
+ * that it has. */
+static att_jinja_value split_space(att_jinja_state *s, text x, int64_t max, bool last)
 {
     const att_jinja_value list = att_jinja_list_new(s, ATT_JINJA_LIST);
-    size_t at = 0;
-    for (;;) {
-        for (size_t n; at < x->bytes && (n = space_at(x, at)); at += n)
-            ;
-        if (at >= x->bytes)
-            return list;
-        size_t end = at;
-        if (max >= 0 && (int64_t)list.list->n == max) {
-            const text rest = att_jinja_strip(s, x, NULL, false, true);
-            push_part(s, list, x, at, rest->bytes);
+    int64_t words = 0, i = 0;
+    size_t at = 0, end, whole = 0; /* whole: the end of what is not split */
+    for (; next_word(x, &at, &end); at = end, words++)
+        ;
+    const int64_t first = last && max >= 0 && words > max ? words - max : 0; /* words that are not split */
+    at = 0;
+    for (; next_word(x, &at, &end); at = end, i++) {
+        if (!last && max >= 0 && i == max) {
+            push_part(s, list, x, at, x->bytes);
             return list;
         }
-        while (end < x->bytes && !space_at(x, end))
-            end++;
-        push_part(s, list, x, at, end);
-        at = end;
+        whole = i < first ? end : whole;
+        if (i + 1 == first)
+            push_part(s, list, x, 0, whole);
+        else if (i >= first)
+            push_part(s, list, x, at, end);
     }
+    return list;
 }
 
 static void reverse(att_jinja_list *l)
@@ -107,11 +120,8 @@ static att_jinja_value split(att_jinja_state *s, text x, const att_jinja_argumen
 {
     const att_jinja_value *sep = att_jinja_argument(a, 0, "sep");
     const int64_t max = att_jinja_argument_int(s, a, 1, "maxsplit", -1);
-    if (!sep || sep->type == ATT_JINJA_NONE) {
-        if (last && max >= 0)
-            att_jinja_fail(s, "rsplit with a number, but without a separator, is not supported");
-        return split_space(s, x, max);
-    }
+    if (!sep || sep->type == ATT_JINJA_NONE)
+        return split_space(s, x, max, last);
     const text y = att_jinja_argument_text(s, a, 0, "sep", NULL);
     const att_jinja_value list = att_jinja_list_new(s, ATT_JINJA_LIST);
     size_t begin = 0, end = x->bytes;

@@ -48,6 +48,9 @@ const att_jinja_string *att_jinja_change_case(att_jinja_state *s, const att_jinj
 /* Reads a number with a "." whatever the locale is, from its text, which it changes; *end: as strtod. */
 double att_jinja_read_float(char *text, char **end);
 
+/* Formats values [n] as "..." % (...) does. (format.c) */
+att_jinja_value att_jinja_format(att_jinja_state *s, const att_jinja_string *x, const att_jinja_value *value, size_t n);
+
 /* The text of a value, as Python's str and repr write it, and as JSON. */
 const att_jinja_string *att_jinja_str(att_jinja_state *s, att_jinja_value v);
 void att_jinja_repr(att_jinja_builder *b, att_jinja_value v);

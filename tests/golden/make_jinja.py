@@ -75,6 +75,11 @@ line\n  {% if n %}\n  inside\n  {% endif %}\nend\n
 {{ '3' | int + 1 }} {{ 'x' | int(7) }} {{ 3.9 | int }} {{ '1.5' | float }} {{ 2.567 | round(1) }} {{ 1.115 | round(2) }} {{ 3.2 | round(0, 'ceil') }} {{ 2.5 | round }} {{ -3 | abs }} {{ 3 | string }}{{ '<&>"\'' | e }}
 {{ [1, 2, 3] | batch(2) | list }} {{ messages | groupby('role') | map('first') | list }} {{ [1, 2] | length }}{{ word | count }}
 {{ 'a,b,c'.split(',') }} {{ 'a,b,c'.split(',', 1) }} {{ 'a,b,c'.rsplit(',', 1) }} {{ ' a  b '.split() }} {{ 'a\nb\r\nc'.splitlines() }} {{ word.split('γ')[1] }} {{ 'a=b=c'.partition('=') }} {{ 'a=b=c'.rpartition('=') }}
+{{ '  a b  c d '.rsplit(none, 1) }} {{ ' a b c'.rsplit(maxsplit=2) }} {{ ' a b c '.split(none, 1) }} {{ 'a b'.rsplit() }} {{ '  '.rsplit(none, 1) }} {{ 'p q '.rsplit(none, 0) }} {{ word.rsplit(none, 3) }}
+{{ '%s-%s' % ('a', word) }} {{ '%d%%' % n }} {{ '%05.1f|%-6s|%6s|%+d|%.2s|% d|%03d|%i' % (2.25, 'ab', word, 3, word, 4, 7, true) }} {{ '%r %s' % ("it's", none) }} {{ '%s' % [1, 'x'] }} {{ '%s, %s!' | format(word, n) }} {{ '%.0f %f %d' % (2.5, 1, 3.9) }}
+{{ '%s %s' % 'a' }}
+{{ '%s' % (1, 2) }}
+{{ '%d' % 'a' }}
 {{ 'abc'.startswith('a') }}{{ 'abc'.endswith(('x', 'c')) }}{{ 'abcb'.find('b') }}{{ 'abcb'.rfind('b') }}{{ 'abc'.find('z') }}{{ 'abcb'.count('b') }}{{ word.find('γ') }}{{ word.index('ς') }}{{ 'abc'.removeprefix('a') }}{{ 'abc'.removesuffix('c') }}
 {{ 'A'.isupper() }}{{ 'a1'.isalnum() }}{{ '12'.isdigit() }}{{ 'ab'.isalpha() }}{{ ' '.isspace() }}{{ 'a'.islower() }}{{ '-'.join(['a', 'b']) }}{{ 'Ab'.upper() }}{{ 'Ab'.lower() }}{{ 'ab'.capitalize() }}
 {{ messages[0].get('role') }}{{ messages[0].get('x') }}{{ messages[0].get('x', 'y') }}{{ messages[0].keys() | list }}{{ {'a': 1}.values() | list }}{{ [1, 2, 1].count(1) }}{{ [1, 2].index(2) }}
