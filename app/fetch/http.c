@@ -21,30 +21,47 @@ struct http {
 
 const char *http_host(const http *h) { return h->host; }
 
-/* Takes the endpoint apart: which hub it is, and that it is one. */
+/* Sets which hub it is, from the parts of an address, and which protocols redirects may lead to. */
+static void set_host(http *h, const char *endpoint, const char *scheme, const char *host, const char *port)
+{
+    snprintf(h->host, sizeof h->host, "%s%s%s", host, port ? ":" : "", port ? port : "");
+    snprintf(h->endpoint, sizeof h->endpoint, "%s", endpoint);
+    for (size_t n = strlen(h->endpoint); n > 0 && h->endpoint[n - 1] == '/';)
+        h->endpoint[--n] = '\0';
+    curl_easy_setopt(h->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(h->curl, CURLOPT_REDIR_PROTOCOLS_STR, strcmp(scheme, "https") ? "http,https" : "https");
+}
+
+/* Takes the endpoint apart, which has a scheme and a host, perhaps a port and a path, and no name, password or query.
+ */
 static int set_endpoint(http *h, const char *endpoint)
 {
+    enum { SCHEME, HOST, PORT, USER, QUERY, PARTS };
+    static const struct {
+        CURLUPart part;
+        CURLUcode missing; /* what curl_url_get returns where the address does not have it */
+    } parts[PARTS] = {[SCHEME] = {CURLUPART_SCHEME, CURLUE_NO_SCHEME},
+                      [HOST] = {CURLUPART_HOST, CURLUE_NO_HOST},
+                      [PORT] = {CURLUPART_PORT, CURLUE_NO_PORT},
+                      [USER] = {CURLUPART_USER, CURLUE_NO_USER},
+                      [QUERY] = {CURLUPART_QUERY, CURLUE_NO_QUERY}};
+    char *text[PARTS] = {NULL};
     CURLU *url = curl_url();
-    char *scheme = NULL, *host = NULL, *port = NULL, *query = NULL, *user = NULL;
-    const bool is = url && !curl_url_set(url, CURLUPART_URL, endpoint, 0) &&
-                    !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) && !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-                    curl_url_get(url, CURLUPART_QUERY, &query, 0) && curl_url_get(url, CURLUPART_USER, &user, 0) &&
-                    strlen(endpoint) < sizeof h->endpoint && (!strcmp(scheme, "https") || !strcmp(scheme, "http"));
-    if (is) {
-        const bool has_port = !curl_url_get(url, CURLUPART_PORT, &port, 0);
-        snprintf(h->host, sizeof h->host, "%s%s%s", host, has_port ? ":" : "", has_port ? port : "");
-        snprintf(h->endpoint, sizeof h->endpoint, "%s", endpoint);
-        for (size_t n = strlen(h->endpoint); n > 0 && h->endpoint[n - 1] == '/';)
-            h->endpoint[--n] = '\0';
-        curl_easy_setopt(h->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-        curl_easy_setopt(h->curl, CURLOPT_REDIR_PROTOCOLS_STR, strcmp(scheme, "https") ? "http,https" : "https");
+    CURLUcode found = url ? curl_url_set(url, CURLUPART_URL, endpoint, 0) : CURLUE_OUT_OF_MEMORY;
+    for (int i = 0; !found && i < PARTS; i++) {
+        found = curl_url_get(url, parts[i].part, &text[i], 0);
+        found = found == parts[i].missing ? CURLUE_OK : found;
     }
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_free(query);
-    curl_free(user);
+    const bool is = !found && text[SCHEME] && text[HOST] && !text[USER] && !text[QUERY] &&
+                    strlen(endpoint) < sizeof h->endpoint &&
+                    (!strcmp(text[SCHEME], "https") || !strcmp(text[SCHEME], "http"));
+    if (is)
+        set_host(h, endpoint, text[SCHEME], text[HOST], text[PORT]);
+    for (int i = 0; i < PARTS; i++)
+        curl_free(text[i]);
     curl_url_cleanup(url);
+    if (found == CURLUE_OUT_OF_MEMORY)
+        return cli_fail_memory();
     return is ? CLI_DONE
               : cli_fail("HF_ENDPOINT is \"%.200s\", which is not an address such as https://huggingface.co", endpoint);
 }

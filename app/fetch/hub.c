@@ -113,6 +113,8 @@ static int download(hub_transfer *t, const hub_choice *c, bool *is_new)
             t->done += c->file[i]->bytes;
         else
             code = hub_transfer_get(t, c->file[i]);
+    if (!code && !c->chosen && !hub_listing_find(&t->listing, "modules.json"))
+        code = hub_snapshot_lack(&t->snapshot, "modules.json"); /* so that nobody wonders whether it was left out */
     for (size_t i = 0; !code && i < c->n; i++) /* weights come last: a snapshot with them is complete */
         code = hub_snapshot_link(&t->snapshot, c->file[i]);
     return code ? code : hub_snapshot_refer(&t->snapshot, t->revision, t->listing.commit);

@@ -122,6 +122,7 @@ static void the_result_as_json_has_all_files(void **state)
     json_decref(v);
     assert_int_equal(hub("files"), 0);
     assert_has(tool_out, "/refs/v/1\n");
+    assert_has(tool_out, "/.no_exist/" COMMIT "/modules.json\n");
     assert_has(tool_out, "/b 2.safetensors\n");
     assert_int_equal(count(tool_out, "consolidated"), 0);
 }
@@ -133,15 +134,18 @@ static void huggingface_hub_finds_it(void **state)
     if (tool("${ATTEND_PEERS_PYTHON:-python3} -c 'import huggingface_hub'"))
         skip();
     assert_int_equal(
-        hub("$A fetch ann/tiny && $A fetch ann/quantized a-Q8_0.gguf && ${ATTEND_PEERS_PYTHON:-python3} -c '\n"
+        hub("$A fetch ann/tiny && $A fetch ann/large && $A fetch ann/quantized a-Q8_0.gguf && "
+            "${ATTEND_PEERS_PYTHON:-python3} -c '\n"
             "from huggingface_hub import hf_hub_download, snapshot_download, scan_cache_dir\n"
             "path = snapshot_download(\"ann/tiny\", local_files_only=True)\n"
             "assert path.endswith(\"/cache/" SNAPSHOT "\"), path\n"
             "for name in \"config.json\", \"1_Pooling/config.json\", \"model.safetensors\":\n"
             "    assert hf_hub_download(\"ann/tiny\", name, local_files_only=True) == path + \"/\" + name\n"
             "hf_hub_download(\"ann/quantized\", \"a-Q8_0.gguf\", local_files_only=True)\n"
+            "from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache\n"
+            "assert try_to_load_from_cache(\"ann/large\", \"modules.json\") is _CACHED_NO_EXIST\n"
             "cache = scan_cache_dir(\"cache\")\n"
-            "assert not cache.warnings and len(cache.repos) == 2, cache'"),
+            "assert not cache.warnings and len(cache.repos) == 3, cache'"),
         0);
     /* and the other way: what it has downloaded is there already */
     assert_int_equal(hub("again; ${ATTEND_PEERS_PYTHON:-python3} -c '\n"
@@ -374,6 +378,8 @@ static void answers_that_lead_nowhere_are_refused(void **state)
     refused("fault loop; $A fetch ann/tiny", 1, "Maximum (10) redirects followed");
     refused("HF_ENDPOINT=ftp://x $A fetch ann/tiny", 1,
             "HF_ENDPOINT is \"ftp://x\", which is not an address such as https://");
+    refused("HF_ENDPOINT=https://a:b@x $A fetch ann/tiny", 1, "which is not an address such as https://");
+    refused("HF_ENDPOINT=https://x/?q $A fetch ann/tiny", 1, "which is not an address such as https://");
     refused("HF_ENDPOINT=x:y $A fetch ann/tiny", 1, "HF_ENDPOINT is \"x:y\"");
     refused("HF_ENDPOINT=http://127.0.0.1:1 $A fetch ann/tiny", 1, "ann/tiny: 127.0.0.1:1: Failed to connect");
 }

@@ -31,7 +31,9 @@ int hub_snapshot_find(hub_snapshot *p, const char *name, const char *commit)
         code = set_path(&p->root, "%s/models--%.*s--%s", cache.text, owner, name, slash + 1);
     if (!code)
         code = set_path(&p->locks, "%s/.locks/models--%.*s--%s", cache.text, owner, name, slash + 1);
-    return code ? code : set_path(&p->folder, "%s/snapshots/%s", p->root.text, commit);
+    if (!code)
+        code = set_path(&p->folder, "%s/snapshots/%s", p->root.text, commit);
+    return code ? code : set_path(&p->lacks, "%s/.no_exist/%s", p->root.text, commit);
 }
 
 /* Returns whether the path leads to a file of this size. */
@@ -76,6 +78,21 @@ int hub_snapshot_link(const hub_snapshot *p, const hub_file *f)
     unlink(unfinished.text);
     return symlink(target.text, unfinished.text) ? cli_fail_errno(unfinished.text)
                                                  : replace(unfinished.text, path.text);
+}
+
+int hub_snapshot_lack(const hub_snapshot *p, const char *name)
+{
+    att_model_path path;
+    int code = set_path(&path, "%s/%s", p->lacks.text, name);
+    if (!code)
+        code = cli_make_folder_of(path.text);
+    if (code)
+        return code;
+    const int fd = open(path.text, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return cli_fail_errno(path.text);
+    close(fd);
+    return CLI_DONE;
 }
 
 int hub_snapshot_refer(const hub_snapshot *p, const char *revision, const char *commit)

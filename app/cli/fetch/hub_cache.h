@@ -11,7 +11,8 @@
 #include <attend_model.h>
 
 typedef struct hub_snapshot {
-    att_model_path root, locks, folder; /* CACHE/models--OWNER--NAME, its locks, its snapshots/COMMIT */
+    /* CACHE/models--OWNER--NAME, the folder of its locks, its snapshots/COMMIT and .no_exist/COMMIT */
+    att_model_path root, locks, folder, lacks;
 } hub_snapshot;
 
 /* Finds the paths for a commit. name: OWNER/NAME. */
@@ -20,6 +21,8 @@ int hub_snapshot_find(hub_snapshot *p, const char *name, const char *commit);
 bool hub_snapshot_has(const hub_snapshot *p, const hub_file *f);
 /* Has the snapshot lead to the blob of a file, which exists. */
 int hub_snapshot_link(const hub_snapshot *p, const hub_file *f);
+/* Notes that the model does not have a file: .no_exist/COMMIT/FILE, by which others do not ask for it. */
+int hub_snapshot_lack(const hub_snapshot *p, const char *name);
 /* Writes refs/REVISION, unless the revision is the commit itself. */
 int hub_snapshot_refer(const hub_snapshot *p, const char *revision, const char *commit);
 
