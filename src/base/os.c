@@ -145,12 +145,20 @@ size_t att_os_cache(int level)
 
 /* ---- registers */
 
-/* Linux saves tile registers only for processes that have requested them. */
+/* Linux saves tile registers only for processes that have requested them. The first answer stays: packed weights are
+ * laid out for it. */
 bool att_os_allow_tiles(void)
 {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
     enum { REQUEST_STATE = 0x1023, TILES = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA (Linux 5.16) */
-    return syscall(SYS_arch_prctl, REQUEST_STATE, TILES) == 0;
+    enum { UNKNOWN, REFUSED, ALLOWED };
+    static _Atomic int answer;
+    int before = UNKNOWN;
+    if (atomic_load_explicit(&answer, memory_order_relaxed) == UNKNOWN) {
+        const bool allowed = syscall(SYS_arch_prctl, REQUEST_STATE, TILES) == 0;
+        atomic_compare_exchange_strong(&answer, &before, allowed ? ALLOWED : REFUSED);
+    }
+    return atomic_load_explicit(&answer, memory_order_relaxed) == ALLOWED;
 #else
     return false;
 #endif
