@@ -49,9 +49,9 @@ void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratc
  * system allows them. */
 const att_bf16_gemm_kernels *att_bf16_gemm_of(const att_ctx *ctx);
 size_t att_bf16_packed_count(const att_ctx *ctx, int64_t n, int64_t k); /* words of B [n, k]; SIZE_MAX: overflow */
-/* Rounds B [n, k], element (j, p) at b[j * stride_n + p * stride_k], and packs it -> packed [att_bf16_packed_count]:
- * panels of words, each two neighbors along k. Panels may be packed one by one, from a multiple of their width on.
- * false: the call was cancelled, if it may be, as weights may. */
+/* Rounds B [n, k] and packs it -> packed [att_bf16_packed_count]: panels of words, each two neighbors along k. Rows of
+ * B may be packed in several calls, each from a multiple of a panel's width on. may_cancel is for weights, because
+ * there may be many; false: the call was cancelled. */
 bool att_bf16_pack(att_ctx *ctx, int64_t n, int64_t k, att_matrix b, bool may_cancel, float *packed);
 size_t att_bf16_scratch(const att_ctx *ctx, int64_t m, int64_t k); /* floats; SIZE_MAX: overflow */
 /* Computes c [m, n] = epilogue(a [m, k] B^T) as att_gemm does, but element (i, p) of A is a[i * lda + p * column]. */

@@ -111,6 +111,14 @@ static int64_t depth_for(const att_gemm_args *g, int64_t panels, int64_t k)
     return att_ceil_div(k, parts);
 }
 
+/* Fetches the lines of c [rows, columns] while the tile is multiplied: otherwise its stores wait for memory. */
+static void fetch_results(int rows, int64_t columns, const float *c, int64_t ldc)
+{
+    for (int r = 0; r < rows; r++)
+        for (int64_t j = 0; j < columns; j += ATT_CACHE_LINE / (int64_t)sizeof *c)
+            __builtin_prefetch(c + r * ldc + j, 1);
+}
+
 /* Multiplies rows [i, i + rows) by a block. */
 static void product_tile(const att_gemm_args *g, int64_t i, int rows, const block *b, att_prefetch *prefetch)
 {
@@ -124,6 +132,8 @@ static void product_tile(const att_gemm_args *g, int64_t i, int rows, const bloc
                          .c = g->c + i * g->ldc + b->q * PANEL,
                          .ldc = g->ldc,
                          .prefetch = prefetch};
+    if (b->k0 == 0 && g->m > 2 * MAX_TILE_ROWS)
+        fetch_results(rows, columns, t.c, t.ldc);
     if (columns < b->panels * PANEL)
         edge_tile(rows, columns, add, &t);
     else
