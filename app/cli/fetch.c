@@ -53,7 +53,7 @@ const cli_command cli_fetch = {
     .examples = "attend fetch\n"
                 "attend fetch SmolLM2-135M-Instruct\n"
                 "attend fetch sentence-transformers/all-MiniLM-L6-v2\n"
-                "attend fetch Qwen/Qwen2.5-0.5B-Instruct-GGUF qwen2.5-0.5b-instruct-q4_k_m.gguf",
+                "attend fetch Qwen/Qwen3-0.6B-GGUF Qwen3-0.6B-Q8_0.gguf",
     .options = options,
     .see = "info",
 #ifdef ATT_CURL
