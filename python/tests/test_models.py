@@ -134,6 +134,29 @@ def test_against_sentence_transformers(model):
     assert abs(theirs - model.encode(TEXTS)).max() < 2e-6
 
 
+def test_products_of_bfloat16():
+    folder = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/classifiers/bert"
+
+    def scores(model):
+        return rows(model.predict([("a b", "c"), ("d", "e a")], convert_to_numpy=False))
+
+    exact = scores(attend.CrossEncoder(folder))
+    assert scores(attend.CrossEncoder(folder, compute="float32")) == exact
+    for wrong in ("half", "bf16", 1):
+        with pytest.raises(ValueError, match="compute: .*, must be None or one of float32, bfloat16, auto"):
+            attend.CrossEncoder(folder, compute=wrong)
+    if attend.config()["isa"] not in ("avx512bf16", "amx"):
+        assert scores(attend.CrossEncoder(folder, compute="auto")) == exact
+        with pytest.raises(attend.UnsupportedError):
+            attend.CrossEncoder(folder, compute="bfloat16")
+        return
+    model = attend.CrossEncoder(folder, compute="bfloat16")
+    found = scores(model)
+    # eight products, whose factors are rounded by up to 2^-9, of a probability
+    assert found != exact and all(abs(x - y) < 0.05 for x, y in zip(found, exact))
+    assert scores(pickle.loads(pickle.dumps(model))) == found
+
+
 def test_precisions():
     numpy = pytest.importorskip("numpy")
     x = numpy.random.default_rng(3).standard_normal((20, 13)).astype("f")
