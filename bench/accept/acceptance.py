@@ -156,8 +156,8 @@ def machine_name(where):
     return "-".join([vendor, cpu.get("cpu family", "0"), cpu.get("model", "0"), where["instruction set"]])
 
 
-def measured(rounds, others):
-    return (f"{datetime.date.today()}, best of {rounds} rounds; "
+def measured(rounds, others, counts="best"):
+    return (f"{datetime.date.today()}, {counts} of {rounds} rounds; "
             f"others took at most {100 * others:.0f} % of the processors' time while a part was timed")
 
 
@@ -173,8 +173,9 @@ def write_result(name, where, rounds, result):
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
 
 
-def main(name, purpose, parts, quick, gemm_peers=False, untimed=(), works=False):
-    """parts: functions of (report, args), of which the untimed ones measure no time. works: they report works alone."""
+def main(name, purpose, parts, quick, gemm_peers=False, untimed=(), works=False, counts="best"):
+    """parts: functions of (report, args), of which the untimed ones measure no time. works: they report works alone.
+    counts: which of the rounds counts, best or middle."""
     named = {f.__name__.replace("_", "-"): f for f in parts}
     parser = argparse.ArgumentParser(description=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, help="of every timed comparison; 5, or 2 with --quick")
@@ -198,7 +199,7 @@ def main(name, purpose, parts, quick, gemm_peers=False, untimed=(), works=False)
             taken = max(taken, share)
             for work in report.works.values():
                 work.setdefault("others", round(share, 3))
-    where["measured"] = measured(args.rounds, taken)
+    where["measured"] = measured(args.rounds, taken, counts)
     result = report.result()
     print(document.section({"machine": where, **result}, args.markdown))
     if taken > 0.03:
