@@ -326,6 +326,11 @@ static void the_server_describes_itself(void **state)
         assert_true(json_is_object(a.json));
         answer_free(&a);
     }
+    test_answer a = serve_once(&server, "GET /v1/models/tiny", "", NULL);
+    const json_t *types = json_object_get(a.json, "attend");
+    assert_string_equal(json_string_value(json_object_get(types, "dtype")), "f32");
+    assert_string_equal(json_string_value(json_object_get(types, "compute")), "f32");
+    answer_free(&a);
     assert_true(serve_metric(&server, "attend_requests_total{route=\"/livez\",code=\"200\"}") >= 1);
     assert_true(serve_metric(&server, "attend_tokens_total") > 0);
     assert_true(serve_metric(&server, "attend_waiting_tokens") == 0);
