@@ -198,7 +198,8 @@ static void models_without_weights_that_attend_reads_are_refused(void **state)
     refused(
         "$A fetch ann/pickle", 1,
         "ann/pickle has no model.safetensors and no .gguf file, but pytorch_model.bin: a pickle, which attend does not "
-        "open, as that can run programs");
+        "open, as that can run programs; save it again, with transformers: from_pretrained(\"ann/pickle\") and "
+        "save_pretrained(FOLDER)\n");
     refused("$A fetch ann/lora", 1, "but adapter_config.json: an adapter of another model");
     assert_int_equal(hub("! test -e cache"), 0);
 }

@@ -35,19 +35,21 @@ static const char *const settings[] = {"config.json",
 static const char weights[] = "model.safetensors", index_name[] = "model.safetensors.index.json";
 
 /* Files of a model without weights that attend reads, and how they are described */
+#define PICKLE "a pickle, which attend does not open, as that can run programs"
 static const struct {
     const char *pattern, *description;
+    bool saved_again; /* whether transformers can save them as safetensors */
 } others[] = {
-    {"adapter_config.json", "an adapter of another model, not a model; merge it into that one"},
-    {"consolidated*.safetensors", "whose tensors have other names; attend reads the files of transformers"},
-    {"*.bin", "a pickle, which attend does not open, as that can run programs"},
-    {"*.pt", "a pickle, which attend does not open, as that can run programs"},
-    {"*.pth", "a pickle, which attend does not open, as that can run programs"},
-    {"*.ckpt", "a pickle, which attend does not open, as that can run programs"},
-    {"*.pkl", "a pickle, which attend does not open, as that can run programs"},
-    {"*.h5", "weights of TensorFlow, which attend does not read"},
-    {"*.msgpack", "weights of Flax, which attend does not read"},
-    {"*.onnx", "a graph of ONNX, which attend does not run"},
+    {"adapter_config.json", "an adapter of another model, not a model; merge it into that one", false},
+    {"consolidated*.safetensors", "whose tensors have other names; attend reads the files of transformers", false},
+    {"*.bin", PICKLE, true},
+    {"*.pt", PICKLE, true},
+    {"*.pth", PICKLE, true},
+    {"*.ckpt", PICKLE, true},
+    {"*.pkl", PICKLE, true},
+    {"*.h5", "weights of TensorFlow, which attend does not read", true},
+    {"*.msgpack", "weights of Flax, which attend does not read", true},
+    {"*.onnx", "a graph of ONNX, which attend does not run", false},
 };
 
 /* ---- lists of files */
@@ -257,8 +259,11 @@ static int refuse(const hub_listing *l, const char *model)
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         for (size_t i = 0; i < l->n; i++)
             if (!fnmatch(others[k].pattern, l->file[i].name, FNM_PATHNAME))
-                return cli_fail("%s has no model.safetensors and no .gguf file, but %s: %s", model, l->file[i].name,
-                                others[k].description);
+                return cli_fail("%s has no model.safetensors and no .gguf file, but %s: %s%s%s%s", model,
+                                l->file[i].name, others[k].description,
+                                others[k].saved_again ? "; save it again, with transformers: from_pretrained(\"" : "",
+                                others[k].saved_again ? model : "",
+                                others[k].saved_again ? "\") and save_pretrained(FOLDER)" : "");
     return cli_fail("%s has no weights: neither model.safetensors nor a .gguf file", model);
 }
 
