@@ -306,11 +306,14 @@ static void what_the_hub_does_not_allow_is_not_looked_for(void **state)
         if (att_hub_find(names[i], NULL, &path) != ATT_ERR_IO ||
             !strstr(att_error(NULL), "is not the name of a model of the Hugging Face Hub"))
             fail_msg("\"%s\": %s", names[i], att_error(NULL));
+        assert_false(att_hub_is_name(names[i]));
         assert_int_equal(att_model_find(names[i], &path), ATT_ERR_IO);
         assert_non_null(strstr(att_error(NULL), "\" is neither a folder nor a model in /m"));
     }
     snprintf(path.text, sizeof path.text, ": attend fetch %s (or hf download %s) puts it there", longest, longest);
     assert_not_found(longest, f.path, path.text);
+    assert_true(att_hub_is_name(longest) && att_hub_is_name("a/b@refs/pr/1"));
+    assert_false(att_hub_is_name("old")); /* without an owner */
     folder_remove(&f);
 }
 
