@@ -5,7 +5,6 @@
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 enum { MAX_TRIES = 5, MAX_REDIRECTS = 10, MAX_WAIT = 300, MAX_URL = 8192, BUFFER = 1 << 18 };

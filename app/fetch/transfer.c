@@ -2,10 +2,8 @@
 #include "cli/base/command.h"
 #include "cli/base/grow.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_TEXT = 64 << 20, MAX_URL = 6144 };
 
