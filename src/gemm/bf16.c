@@ -1,5 +1,5 @@
-/* Products of numbers that are rounded to bf16: B in panels of pairs, and A in rows of pairs, some rows at a
- * time. */
+/* Products of numbers that are rounded to bf16: B is packed into panels of pairs, and A into rows of pairs, at most
+ * ATT_BF16_ROWS at a time. */
 #include "gemm/gemm.h"
 
 #include <stdatomic.h>
