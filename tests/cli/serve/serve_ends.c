@@ -2,6 +2,8 @@
 // labels: threads
 #include "fixtures/serve.h"
 
+#include <sys/stat.h>
+
 /* One text is a step: thousands of them take a second or more. */
 #define SLOWLY "-m \"$D\" --step-tokens 1 --max-inputs 1000000 "
 enum { FEW = 1000, MANY = 60000 };
@@ -215,6 +217,33 @@ static void the_time_of_grace_ends_requests(void **state)
     assert_int_equal(status, 0);
 }
 
+/* systemd passes a socket that listens as descriptor 3. */
+static void a_socket_may_be_passed(void **state)
+{
+    (void)state;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof a;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char line[128], program[300];
+    assert_int_equal(bind(fd, (const struct sockaddr *)&a, size), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &size), 0);
+    snprintf(line, sizeof line, "-m \"$D\" 3<&%d", fd);
+    folder_write(&tool_model, "activated", "#!/bin/sh\nLISTEN_PID=$$ LISTEN_FDS=1 exec \"$TOOL\" \"$@\"\n");
+    snprintf(program, sizeof program, "%s/activated", tool_model.path);
+    assert_int_equal(chmod(program, 0700), 0);
+    setenv("TOOL", ATTEND_TOOL, 1);
+    setenv("A", program, 1);
+    const test_server s = start(line);
+    setenv("A", ATTEND_TOOL, 1);
+    assert_int_equal(s.port, ntohs(a.sin_port));
+    test_answer b = serve_post(&s, "/embed", "{\"inputs\": \"a\"}");
+    assert_int_equal(b.status, 200);
+    answer_free(&b);
+    serve_stop(&s);
+    close(fd);
+}
+
 static void logs_have_no_texts(void **state)
 {
     (void)state;
@@ -260,6 +289,7 @@ int main(void)
         cmocka_unit_test(connections_are_limited),
         cmocka_unit_test(a_signal_lets_requests_end),
         cmocka_unit_test(the_time_of_grace_ends_requests),
+        cmocka_unit_test(a_socket_may_be_passed),
         cmocka_unit_test(logs_have_no_texts),
         cmocka_unit_test(wrong_options_are_refused),
     };

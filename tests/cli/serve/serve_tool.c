@@ -135,6 +135,25 @@ static void base64_has_the_same_bits(void **state)
     answer_free(&a);
 }
 
+static void similarities_are_cosines(void **state)
+{
+    (void)state;
+    float v[3 * DIM];
+    need_http();
+    embed(texts, 3, v);
+    test_answer a =
+        serve_post(&server, "/similarity",
+                   "{\"inputs\": {\"source_sentence\": \"a b c\", \"sentences\": [\"x\", \"hello world\"]}}");
+    assert_int_equal(json_array_size(a.json), 2);
+    for (size_t i = 0; i < 2; i++) {
+        double cosine = 0; /* the vectors have norm 1 */
+        for (size_t k = 0; k < DIM; k++)
+            cosine += (double)v[k] * (double)v[(i + 1) * DIM + k];
+        assert_float_equal(json_number_value(json_array_get(a.json, i)), cosine, 1e-6); /* DIM products of 24 bits */
+    }
+    answer_free(&a);
+}
+
 static void dimensions_truncate_vectors(void **state)
 {
     (void)state;
@@ -268,6 +287,8 @@ static void wrong_requests_are_refused(void **state)
         {"POST /decode", NULL, "{\"ids\": [5], \"skip_special_tokens\": false}", 400, "skip_special_tokens"},
         {"POST /tokenize", NULL, "{\"inputs\": \"a\", \"prompt_name\": \"x\"}", 400, "prompt"},
         {"POST /tokenize", NULL, "{\"inputs\": \"a\", \"model\": \"x\"}", 404, "no model"},
+        {"POST /similarity", NULL, "{\"inputs\": \"a\"}", 400, "inputs: is not an object"},
+        {"POST /similarity", NULL, "{\"inputs\": {\"sentences\": [\"a\"]}}", 400, "source_sentence: is needed"},
         {"GET /v1/embeddings", NULL, NULL, 405, "another method"},
         {"GET /", NULL, NULL, 404, "no such path"},
         {"GET /v1/models/none", NULL, NULL, 404, "no model \\\"none\\\""},
@@ -382,6 +403,7 @@ int main(void)
         cmocka_unit_test(ids_are_texts),
         cmocka_unit_test(base64_has_the_same_bits),
         cmocka_unit_test(dimensions_truncate_vectors),
+        cmocka_unit_test(similarities_are_cosines),
         cmocka_unit_test(tokens_have_offsets_and_are_decoded),
         cmocka_unit_test(bits_do_not_depend_on_who_else_asks),
         cmocka_unit_test(wrong_requests_are_refused),
