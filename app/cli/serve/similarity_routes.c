@@ -5,13 +5,15 @@
 #include <stdlib.h>
 
 typedef struct similarity_fields {
-    const json_t *inputs;
+    const json_t *inputs, *parameters;
     serve_text model;
 } similarity_fields;
 
 static const serve_field similarity_table[] = {
     {"inputs", SERVE_JSON, offsetof(similarity_fields, inputs), .required = true,
      .help = "{\"source_sentence\": a text, \"sentences\": a list of texts}"},
+    {"parameters", SERVE_JSON, offsetof(similarity_fields, parameters),
+     .help = "{\"prompt_name\": \"...\", \"truncate\": true}, as of /embed"},
     SERVE_MODEL_FIELD(similarity_fields, "sentence model"),
     {0},
 };
@@ -26,6 +28,21 @@ static const serve_field sentence_table[] = {
     {"source_sentence", SERVE_TEXT, offsetof(sentence_fields, source), .required = true,
      .help = "text that the others are compared with"},
     {"sentences", SERVE_DOCUMENTS, offsetof(sentence_fields, sentences), .required = true, .help = "list of texts"},
+    {0},
+};
+
+/* The table that `parameters` is read by. */
+typedef struct parameter_fields {
+    serve_text prompt_name;
+    bool truncate;
+} parameter_fields;
+
+static const serve_field parameter_table[] = {
+    {"prompt_name", SERVE_TEXT, offsetof(parameter_fields, prompt_name), .help = "name of one of the model's prompts"},
+    {"truncate", SERVE_BOOL, offsetof(parameter_fields, truncate), .usual = 1,
+     .help = "truncate texts that are too long"},
+    {"truncation_direction", SERVE_REFUSED, .words = "\"Right\"",
+     .help = "texts are truncated where the model's tokenizer states: \"Right\""},
     {0},
 };
 
@@ -53,12 +70,13 @@ static void write_cosines(serve_call *c, const serve_embedding *e)
 }
 
 /* Embeds the first text with the others. */
-static void compare(serve_call *c, serve_model *m, const sentence_fields *o)
+static void compare(serve_call *c, serve_model *m, const sentence_fields *o, const parameter_fields *p)
 {
     const int64_t n = o->sentences.n + 1;
     serve_texts all = {
         .n = n, .text = malloc((size_t)n * sizeof *all.text), .bytes = malloc((size_t)n * sizeof *all.bytes)};
-    serve_embedding e = {.input = &all, .input_name = "inputs"};
+    serve_embedding e = {
+        .input = &all, .input_name = "inputs", .prompt_name = p->prompt_name, .refuse_long = !p->truncate};
     if (!all.text || !all.bytes) {
         serve_refuse(c, 503, NULL, "out of memory");
     } else {
@@ -80,6 +98,7 @@ static void answer(serve_call *c, void *fields)
 {
     const similarity_fields *o = fields;
     sentence_fields s = {0};
+    parameter_fields p = {.truncate = true};
     serve_field_error why = {0};
     serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_SENTENCE);
     if (!m)
@@ -88,8 +107,10 @@ static void answer(serve_call *c, void *fields)
         serve_refuse(c, 400, "inputs", "inputs: is not an object of source_sentence and sentences");
     else if (!serve_fields_read(sentence_table, o->inputs, c->shared->settings->max_inputs, &s, &why))
         serve_refuse(c, 400, "inputs", "inputs: %s", why.message);
+    else if (o->parameters && !serve_fields_read(parameter_table, o->parameters, 1, &p, &why))
+        serve_refuse(c, 400, "parameters", "parameters: %s", why.message);
     else
-        compare(c, m, &s);
+        compare(c, m, &s, &p);
     serve_fields_free(sentence_table, &s);
 }
 
