@@ -41,7 +41,8 @@ static const cli_option options[] = {
     {"max-body", 0, "MB", .integer = &settings.max_body, .min = 1, .max = 65536,
      .help = "size of a request; larger ones are answered 413"},
     {"max-memory", 0, "MB", .integer = &settings.max_memory, .min = 1, .max = 1 << 20,
-     .help = "memory for the requests of all connections and their answers together; beyond it, they are answered 503"},
+     .help = "memory for the bodies, images, vectors and generated texts of all requests together; beyond it they are "
+             "answered 503"},
     {"max-inputs", 0, "N", .integer = &settings.max_inputs, .min = 1, .max = 1 << 20, .help = "texts of a request"},
     {"max-cache", 0, "MB", .integer = &settings.max_cache, .min = 1, .max = 1 << 20,
      .help = "memory for the keys and values of the texts that a language model generates (KV cache); texts beyond it "

@@ -141,6 +141,7 @@ bool serve_call_add(serve_call *c, serve_job *job)
     for (int64_t i = 0; i < job->n; i++)
         tokens += job->cost[i];
     job->socket = c->request->socket;
+    job->probed = c->request->is_1_0;
     if (!serve_queue_has_room(c->shared->queue, tokens, &seconds)) {
         http_answer_header(c->answer, "Retry-After", "%lld", (long long)(seconds > 0 ? seconds : 1));
         serve_refuse(c, 429, NULL, "%lld tokens wait already, and --max-waiting allows %lld: retry later",

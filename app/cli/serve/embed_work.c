@@ -1,6 +1,7 @@
 #include "embed_work.h"
 
 #include "count.h"
+#include "metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,21 @@ static bool check_dims(serve_call *c, const serve_model *m, serve_embedding *e)
     return false;
 }
 
+/* Acquires the memory of the vectors and of their text in the answer. */
+static bool acquire(serve_call *c, serve_embedding *e)
+{
+    enum { TEXT = 12 }; /* bytes of a number as JSON */
+    const size_t bytes = (size_t)(e->input->n * e->width) * (sizeof *e->vectors + TEXT);
+    if (http_acquire(c->shared->http, bytes)) {
+        e->bytes = bytes;
+        return true;
+    }
+    http_answer_header(c->answer, "Retry-After", "1");
+    serve_refuse(c, 503, NULL, "what all requests need together is more than --max-memory; retry later");
+    serve_metrics_reject(c->shared->metrics, "memory");
+    return false;
+}
+
 static bool run_job(serve_call *c, serve_model *m, serve_embedding *e, embed_job *j)
 {
     int64_t *cost = malloc((size_t)e->input->n * sizeof *cost);
@@ -224,10 +240,14 @@ bool serve_embed(serve_call *c, serve_model *m, serve_embedding *e)
     if (!find_prompt(c, m, e, &j.prompt) || !check_dims(c, m, e) || (e->input->ids && !check_ids(c, m, e)))
         return false;
     j.width = e->width;
-    if (!run_job(c, m, e, &j))
+    if (!acquire(c, e) || !run_job(c, m, e, &j))
         return false;
     serve_call_count(c, e->tokens, e->truncated);
     return true;
 }
 
-void serve_embedding_free(serve_embedding *e) { free(e->vectors); }
+void serve_embedding_free(const serve_call *c, serve_embedding *e)
+{
+    free(e->vectors);
+    http_release(c->shared->http, e->bytes);
+}

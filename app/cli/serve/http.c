@@ -302,7 +302,6 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *m, const char *
 {
     http_server *h = user;
     exchange *x = *context;
-    (void)version;
     if (!x)
         return MHD_NO; /* no memory was left when its first line arrived */
     if (!x->begun) {
@@ -314,6 +313,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *m, const char *
         x->request.method = x->method;
         x->request.path = x->path;
         x->request.connection = m;
+        x->request.is_1_0 = !strcmp(version, "HTTP/1.0");
         x->request.socket = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         x->request.began = http_now();
         x->request.type = http_header(&x->request, "Content-Type");

@@ -18,6 +18,7 @@ typedef struct http_request {
     char *body;                /* [bytes], followed by a zero byte */
     size_t bytes;
     int socket;
+    bool is_1_0;  /* HTTP/1.0, whose clients know no answers of status 100 */
     double began; /* when its headers had arrived, by http_now */
     void *connection;
 } http_request;

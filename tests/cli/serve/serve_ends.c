@@ -167,6 +167,44 @@ static void connections_are_limited(void **state)
     serve_stop(&s);
 }
 
+static void memory_is_limited(void **state)
+{
+    (void)state;
+    const test_server s = start("-m \"$D\" --max-memory 1 --max-inputs 1000000");
+    test_answer a = serve_once(&s, "POST /embed", "Content-Length: 2000000\r\n", NULL);
+    assert_int_equal(a.status, 503); /* a body of 2 MB */
+    assert_has(a.head, "\r\nRetry-After: ");
+    answer_free(&a);
+    const int fd = ask_for(&s, 10000); /* vectors of 12 numbers, 16 bytes each: 1.9 MB */
+    a = serve_read(fd);
+    assert_int_equal(a.status, 503);
+    assert_has(a.body, "--max-memory");
+    answer_free(&a);
+    close(fd);
+    a = serve_post(&s, "/embed", "{\"inputs\": \"a\"}");
+    assert_int_equal(a.status, 200);
+    answer_free(&a);
+    assert_true(serve_metric(&s, "attend_rejected_total{why=\"memory\"}") == 2);
+    serve_stop(&s);
+}
+
+/* HTTP/1.0 has no "100 Continue". */
+static void an_old_client_gets_nothing_but_its_answer(void **state)
+{
+    (void)state;
+    static const char request[] = "POST /embed HTTP/1.0\r\nContent-Length: 15\r\n\r\n{\"inputs\": \"a\"}";
+    const test_server s = start(SLOWLY);
+    const int busy = ask_for(&s, FEW), fd = serve_connect(&s);
+    char head[512];
+    serve_send(fd, request, sizeof request - 1);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_true(serve_read_head(fd, head, sizeof head));
+    assert_has(head, " 200 OK\r\n");
+    close(fd);
+    close(busy);
+    serve_stop(&s);
+}
+
 /* Waits until no connection is accepted any more. */
 static void wait_for_refusal(const test_server *s)
 {
@@ -287,6 +325,8 @@ int main(void)
         cmocka_unit_test(what_waits_is_limited),
         cmocka_unit_test(slow_requests_end),
         cmocka_unit_test(connections_are_limited),
+        cmocka_unit_test(memory_is_limited),
+        cmocka_unit_test(an_old_client_gets_nothing_but_its_answer),
         cmocka_unit_test(a_signal_lets_requests_end),
         cmocka_unit_test(the_time_of_grace_ends_requests),
         cmocka_unit_test(a_socket_may_be_passed),
