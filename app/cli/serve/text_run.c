@@ -154,7 +154,7 @@ static bool check_prompts(serve_call *c, const serve_text_request *r, const char
         if (tokens == 0)
             serve_refuse(c, 400, what, "%s%s: is empty, and %s continues at least one token", what, index, m->id);
         else if (tokens >= max)
-            serve_refuse(c, 400, what, "%s%s: has %lld tokens, but %s has room for %lld, of the text that follows, too",
+            serve_refuse(c, 400, what, "%s%s: has %lld tokens, but in %s prompt and text have at most %lld together",
                          what, index, tokens, m->id, max);
         else
             continue;

@@ -443,7 +443,7 @@ static void wrong_requests_are_refused(void **state)
          "the chat template refuses the conversation"},
         {chat, NULL,
          "{\"messages\": [{\"role\": \"user\", \"content\": \"abcdefghijklmnopqrstabcdefghijklmnopqrst\"}]}", 400,
-         "messages: has 40 tokens, but chat has room for 32"},
+         "messages: has 40 tokens, but in chat prompt and text have at most 32"},
         {chat, NULL, "{" MESSAGES ", \"model\": \"long\"}", 400, "long does not hold conversations"},
         {chat, NULL, "{" MESSAGES ", \"model\": \"gpt-4\"}", 404, "there are: chat, long"},
         {chat, NULL, "{" MESSAGES ", \"tools\": [{\"type\": \"function\"}]}", 400, "tools: is not supported"},
