@@ -113,7 +113,8 @@ static ssize_t read_stream(void *user, char *to, size_t size)
 static void close_stream(void *user)
 {
     text_run *t = user;
-    if (end_job(t, 0) != SERVE_DONE)
+    const serve_end end = end_job(t, 0);
+    if (end == SERVE_LEFT || end == SERVE_LATE)
         serve_metrics_reject(t->shared->metrics, t->complete ? "timeout" : "left");
     count(t);
     free_run(t);
