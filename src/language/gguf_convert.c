@@ -120,7 +120,7 @@ static att_status transpose_gpt2(att_gguf *g, att_gguf_weights *w, float **memor
     if (strcmp(att_gguf_text(g, "general.architecture", ""), "gpt2") != 0)
         return s;
     for (int64_t i = 0; !s && i < w->count; i++) {
-        att_tensor *t = &w->tensor[i], floats;
+        att_tensor *t = &w->tensor[i], floats = *t;
         if (t->rank != 2 || !strstr(w->name[i], ".h."))
             continue;
         if (att_dtype_size(t->dtype) == 0) {
