@@ -5,9 +5,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-const serve_text_shape serve_chat_shape = {"chatcmpl", "chat.completion", "chat.completion.chunk", true};
-const serve_text_shape serve_completion_shape = {"cmpl", "text_completion", "text_completion", false};
-
 bool serve_text_answer_begin(serve_text_answer *a, const serve_text_shape *shape, serve_generation *g)
 {
     unsigned char random[12] = {0};
@@ -167,36 +164,26 @@ static void write_completion_tokens(cli_json *j, const serve_choice *c, int64_t 
 
 /* ---- choices ---- */
 
-/* The new part of a choice. */
-typedef struct piece {
-    const serve_choice *c;
-    serve_cursor *cursor;
-    int64_t index;
-    const char *text;
-    size_t bytes;
-    int64_t from, to; /* tokens */
-} piece;
-
 /* Returns what was not written of a choice, and moves the cursor. A message has no space at its beginning, which
  * templates have their own of. */
-static piece next_piece(serve_text_answer *a, int64_t index)
+serve_piece serve_next_piece(serve_text_answer *a, int64_t index)
 {
     const serve_choice *c = &a->g->choice[index];
     serve_cursor *cursor = &a->cursor[index];
     const size_t from = cursor->bytes + (a->shape->chat && cursor->bytes == 0 && c->bytes > 0 && *c->text == ' ');
-    const piece p = {.c = c,
-                     .cursor = cursor,
-                     .index = index,
-                     .text = c->bytes > from ? c->text + from : "",
-                     .bytes = c->bytes > from ? c->bytes - from : 0,
-                     .from = cursor->tokens,
-                     .to = c->tokens};
+    const serve_piece p = {.c = c,
+                           .cursor = cursor,
+                           .index = index,
+                           .text = c->bytes > from ? c->text + from : "",
+                           .bytes = c->bytes > from ? c->bytes - from : 0,
+                           .from = cursor->tokens,
+                           .to = c->tokens};
     cursor->bytes = c->bytes;
     cursor->tokens = c->tokens;
     return p;
 }
 
-static const char *reason(att_generation_end end)
+const char *serve_end_reason(att_generation_end end)
 {
     return end == 0 ? NULL : end == ATT_GENERATION_EOS || end == ATT_GENERATION_STOP ? "stop" : "length";
 }
@@ -207,7 +194,7 @@ static const json_t *echo_of(const serve_text_answer *a, int64_t index)
 }
 
 /* Writes the text of a completion, after its prompt if that is wanted. */
-static void write_text(cli_json *j, const serve_text_answer *a, const piece *p)
+static void write_text(cli_json *j, const serve_text_answer *a, const serve_piece *p)
 {
     const json_t *echo = p->cursor->begun ? NULL : echo_of(a, p->index);
     const size_t before = json_string_length(echo);
@@ -222,7 +209,8 @@ static void write_text(cli_json *j, const serve_text_answer *a, const piece *p)
     }
 }
 
-static void write_choice(cli_json *j, const serve_text_answer *a, const piece *p, bool chunk, att_generation_end end)
+static void write_choice(cli_json *j, const serve_text_answer *a, const serve_piece *p, bool chunk,
+                         att_generation_end end)
 {
     const serve_choice *c = p->c;
     cli_json_object(j, NULL);
@@ -245,7 +233,7 @@ static void write_choice(cli_json *j, const serve_text_answer *a, const piece *p
         write_chat_tokens(j, c, p->from, p->to);
     else
         write_completion_tokens(j, c, p->from, p->to, p->cursor);
-    cli_json_string(j, "finish_reason", reason(end));
+    cli_json_string(j, "finish_reason", serve_end_reason(end));
     cli_json_end(j);
     p->cursor->begun = true;
 }
@@ -277,11 +265,11 @@ static void write_usage(cli_json *j, const serve_text_answer *a)
     cli_json_end(j);
 }
 
-void serve_text_answer_write(serve_text_answer *a, cli_json *j)
+static void write_whole(serve_text_answer *a, cli_json *j)
 {
     begin_object(j, a, a->shape->object);
     for (int64_t i = 0; i < a->g->choices; i++) {
-        const piece p = next_piece(a, i);
+        const serve_piece p = serve_next_piece(a, i);
         write_choice(j, a, &p, false, p.c->end);
     }
     cli_json_end(j);
@@ -305,29 +293,29 @@ static void end_event(const serve_text_answer *a, cli_json *j)
     putc('\n', j->file);
 }
 
-static void write_event(const serve_text_answer *a, FILE *f, const piece *p, att_generation_end end)
+static void write_event(const serve_text_answer *a, FILE *f, const serve_piece *p, att_generation_end end)
 {
     cli_json j = begin_event(a, f);
     write_choice(&j, a, p, true, end);
     end_event(a, &j);
 }
 
-void serve_text_answer_events(serve_text_answer *a, FILE *f)
+static void write_events(serve_text_answer *a, FILE *f)
 {
     for (int64_t i = 0; i < a->g->choices; i++) {
-        const piece p = next_piece(a, i);
+        const serve_piece p = serve_next_piece(a, i);
         const bool scores = a->g->sampling->options.log_probabilities && p.to > p.from;
         if (p.bytes > 0 || scores || (p.to > 0 && !p.cursor->begun))
             write_event(a, f, &p, 0);
         if (!p.c->end || p.cursor->ended)
             continue;
-        const piece last = next_piece(a, i);
+        const serve_piece last = serve_next_piece(a, i);
         write_event(a, f, &last, p.c->end);
         p.cursor->ended = true;
     }
 }
 
-void serve_text_answer_finish(serve_text_answer *a, FILE *f)
+static void write_finish(serve_text_answer *a, FILE *f)
 {
     if (a->usage) {
         cli_json j = begin_event(a, f);
@@ -339,7 +327,7 @@ void serve_text_answer_finish(serve_text_answer *a, FILE *f)
     fputs("data: [DONE]\n\n", f);
 }
 
-void serve_text_answer_fail(FILE *f, int status, const char *message)
+static void write_error(FILE *f, int status, const char *message)
 {
     http_answer error = {0};
     serve_error_answer(&error, SERVE_ERRORS_OPENAI, status, NULL, message);
@@ -347,3 +335,11 @@ void serve_text_answer_fail(FILE *f, int status, const char *message)
         fprintf(f, "data: %s\n", error.body);
     free(error.body);
 }
+
+#define EVENTS                                                                                                         \
+    .type = "text/event-stream", .write = write_whole, .events = write_events, .finish = write_finish,                 \
+    .fail = write_error
+const serve_text_shape serve_chat_shape = {
+    .id = "chatcmpl", .object = "chat.completion", .chunk = "chat.completion.chunk", .chat = true, EVENTS};
+const serve_text_shape serve_completion_shape = {
+    .id = "cmpl", .object = "text_completion", .chunk = "text_completion", EVENTS};

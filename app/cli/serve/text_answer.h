@@ -4,11 +4,21 @@
 
 #include "generate_work.h"
 
+typedef struct serve_text_answer serve_text_answer;
 typedef struct serve_text_shape {
     const char *id, *object, *chunk; /* the beginning of ids; names of an answer and of its chunks */
     bool chat;                       /* a text is a message */
+    const char *type;                /* of a stream */
+    /* Writes the whole answer, when the generation is complete. */
+    void (*write)(serve_text_answer *a, cli_json *j);
+    /* Writes events of all that is new, while the lock of the generation is held. */
+    void (*events)(serve_text_answer *a, FILE *f);
+    /* Writes the last events, after the end of all texts. */
+    void (*finish)(serve_text_answer *a, FILE *f);
+    /* Writes an error as an event. */
+    void (*fail)(FILE *f, int status, const char *message);
 } serve_text_shape;
-extern const serve_text_shape serve_chat_shape, serve_completion_shape;
+extern const serve_text_shape serve_chat_shape, serve_completion_shape, serve_ollama_shape;
 
 /* What was written of a choice. */
 typedef struct serve_cursor {
@@ -18,7 +28,7 @@ typedef struct serve_cursor {
 } serve_cursor;
 
 /* An answer that is being written. */
-typedef struct serve_text_answer {
+struct serve_text_answer {
     const serve_text_shape *shape;
     serve_generation *g;
     char id[40];
@@ -26,20 +36,25 @@ typedef struct serve_text_answer {
     bool usage;           /* a chunk with counts follows the last one */
     json_t *echo;         /* NULL, or the prompts, a string or a list, which begin the texts */
     serve_cursor *cursor; /* [choices] */
-} serve_text_answer;
+};
 
 /* Begins an answer. Returns false if out of memory. serve_text_answer_free also frees the generation. */
 bool serve_text_answer_begin(serve_text_answer *a, const serve_text_shape *shape, serve_generation *g);
 void serve_text_answer_free(serve_text_answer *a);
 
-/* Writes the whole answer, when the generation is complete. */
-void serve_text_answer_write(serve_text_answer *a, cli_json *j);
-/* Writes events of all that is new, in which the lock of the generation is held. */
-void serve_text_answer_events(serve_text_answer *a, FILE *f);
-/* Writes the last events, after the end of all texts. */
-void serve_text_answer_finish(serve_text_answer *a, FILE *f);
-/* Writes an error as an event. */
-void serve_text_answer_fail(FILE *f, int status, const char *message);
+/* The new part of a text. */
+typedef struct serve_piece {
+    const serve_choice *c;
+    serve_cursor *cursor;
+    int64_t index;
+    const char *text;
+    size_t bytes;
+    int64_t from, to; /* tokens */
+} serve_piece;
+/* Returns what was not written of a choice, and moves its cursor. */
+serve_piece serve_next_piece(serve_text_answer *a, int64_t index);
+/* Returns why a text has ended: "stop" or "length"; NULL: it has not. */
+const char *serve_end_reason(att_generation_end end);
 /* Returns how many tokens all texts have, and how many of the prompts' were not computed. */
 int64_t serve_text_answer_tokens(const serve_text_answer *a, int64_t *cached);
 

@@ -62,13 +62,14 @@ static const struct end_error {
 
 static void write_end(text_run *t, FILE *f, serve_end end)
 {
+    const serve_text_shape *shape = t->answer.shape;
     t->complete = true;
     if (end == SERVE_DONE)
-        serve_text_answer_finish(&t->answer, f);
+        shape->finish(&t->answer, f);
     for (size_t i = 0; i < sizeof end_errors / sizeof *end_errors; i++)
         if (end_errors[i].end == end)
-            serve_text_answer_fail(f, end_errors[i].status,
-                                   end_errors[i].sentence ? end_errors[i].sentence : t->answer.g->job.message);
+            shape->fail(f, end_errors[i].status,
+                        end_errors[i].sentence ? end_errors[i].sentence : t->answer.g->job.message);
 }
 
 /* Waits for more, and writes events of it. Returns false if the connection must be closed. */
@@ -87,7 +88,7 @@ static bool write_events(text_run *t)
     pthread_mutex_lock(&g->lock);
     t->seen = g->changes;
     end = g->end;
-    serve_text_answer_events(&t->answer, f);
+    t->answer.shape->events(&t->answer, f);
     pthread_mutex_unlock(&g->lock);
     if (end)
         write_end(t, f, end);
@@ -136,7 +137,7 @@ static void begin_stream(serve_call *c, text_run *t)
     }
     serve_queue_answers(c->shared->queue, &g->job);
     c->answer->status = 200;
-    c->answer->type = "text/event-stream";
+    c->answer->type = t->answer.shape->type;
     c->answer->stream = (http_stream){.read = read_stream, .close = close_stream, .user = t};
     http_answer_header(c->answer, "Cache-Control", "no-cache");
     http_answer_header(c->answer, "X-Accel-Buffering", "no"); /* of nginx, which would hold events back */
@@ -200,7 +201,7 @@ static void answer_whole(serve_call *c, text_run *t)
     serve_generation *g = t->answer.g;
     if (serve_call_wait(c, &g->job)) {
         cli_json j = serve_answer_open(c);
-        serve_text_answer_write(&t->answer, &j);
+        t->answer.shape->write(&t->answer, &j);
         serve_answer_close(c, &j);
         serve_call_count(c, g->cost + serve_text_answer_tokens(&t->answer, &cached), 0);
     }

@@ -79,7 +79,7 @@ static void vectors_are_those_of_the_library(void **state)
     answer_free(&a);
 }
 
-static void a_list_of_one_is_tei_s_too(void **state)
+static void a_list_of_one_is_tei_s_and_ollama_s_too(void **state)
 {
     (void)state;
     float expected[DIM];
@@ -89,6 +89,11 @@ static void a_list_of_one_is_tei_s_too(void **state)
     assert_int_equal(a.status, 200);
     assert_int_equal(json_array_size(a.json), 1);
     assert_vector(json_array_get(a.json, 0), expected);
+    answer_free(&a);
+    a = serve_post(&server, "/api/embed", "{\"model\": \"tiny\", \"input\": \"a b c\"}");
+    assert_int_equal(a.status, 200);
+    assert_vector(json_array_get(json_object_get(a.json, "embeddings"), 0), expected);
+    assert_int_equal(number(a.json, "prompt_eval_count"), 5);
     answer_free(&a);
 }
 
@@ -402,7 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_are_those_of_the_library),
-        cmocka_unit_test(a_list_of_one_is_tei_s_too),
+        cmocka_unit_test(a_list_of_one_is_tei_s_and_ollama_s_too),
         cmocka_unit_test(ids_are_texts),
         cmocka_unit_test(base64_has_the_same_bits),
         cmocka_unit_test(dimensions_truncate_vectors),
