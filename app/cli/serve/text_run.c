@@ -116,7 +116,7 @@ static void close_stream(void *user)
     text_run *t = user;
     const serve_end end = end_job(t, 0);
     if (end == SERVE_LEFT || end == SERVE_LATE)
-        serve_metrics_reject(t->shared->metrics, t->complete ? "timeout" : "left");
+        serve_metrics_reject(t->shared->metrics, end == SERVE_LATE && t->complete ? "timeout" : "left");
     count(t);
     free_run(t);
 }
