@@ -131,6 +131,9 @@ static json_t *error_schema(serve_errors shape)
                            "required", "error");
 }
 
+/* Returns whether a path has the id of a model at its end. */
+static bool has_id(const serve_route *r) { return r->path[1] && r->path[strlen(r->path) - 1] == '/'; }
+
 static json_t *describe_route(const serve_route *r)
 {
     json_t *o = json_pack("{s:s, s:{s:{s:s}, s:{s:s, s:{s:{s:o}}}}}", "summary", r->summary, "responses", "200",
@@ -142,7 +145,7 @@ static json_t *describe_route(const serve_route *r)
                                       serve_fields_schema(r->fields)));
     if (r->open)
         json_object_set_new(o, "security", json_array());
-    if (r->path[strlen(r->path) - 1] == '/')
+    if (has_id(r))
         json_object_set_new(o, "parameters",
                             json_pack("[{s:s, s:s, s:b, s:{s:s}}]", "name", "id", "in", "path", "required", 1, "schema",
                                       "type", "string"));
@@ -155,7 +158,7 @@ static void answer_openapi(serve_call *c, void *fields)
     char path[128], method[8];
     (void)fields;
     for (const serve_route *const *r = c->shared->routes; *r; r++) {
-        snprintf(path, sizeof path, "%s%s", (*r)->path, (*r)->path[strlen((*r)->path) - 1] == '/' ? "{id}" : "");
+        snprintf(path, sizeof path, "%s%s", (*r)->path, has_id(*r) ? "{id}" : "");
         snprintf(method, sizeof method, "%s", strcmp((*r)->method, "GET") ? "post" : "get");
         json_t *at = json_object_get(paths, path);
         if (!at) {

@@ -298,7 +298,7 @@ static void wrong_requests_are_refused(void **state)
          "parameters: there is no field \\\"x\\\""},
         {"POST /similarity", NULL, "{\"inputs\": {\"sentences\": [\"a\"]}}", 400, "source_sentence: is needed"},
         {"GET /v1/embeddings", NULL, NULL, 405, "another method"},
-        {"GET /", NULL, NULL, 404, "no such path"},
+        {"GET /nothing", NULL, NULL, 404, "no such path"},
         {"GET /v1/models/none", NULL, NULL, 404, "no model \\\"none\\\""},
         {"GET /health", "Host: evil.example\r\n", NULL, 403, "--allow-host"},
         {"GET /health", "Origin: http://evil.example\r\n", NULL, 403, "--cors-origin"},
@@ -360,6 +360,11 @@ static void the_server_describes_itself(void **state)
     assert_string_equal(json_string_value(json_object_get(types, "dtype")), "f32");
     assert_string_equal(json_string_value(json_object_get(types, "compute")), "f32");
     answer_free(&a);
+    test_answer page = serve_once(&server, "GET /", "", NULL);
+    assert_int_equal(page.status, 200);
+    assert_has(page.head, "Content-Type: text/html");
+    assert_has(page.body, "'sentence model': {path: '/v1/embeddings'");
+    answer_free(&page);
     assert_true(serve_metric(&server, "attend_requests_total{route=\"/livez\",code=\"200\"}") >= 1);
     assert_true(serve_metric(&server, "attend_tokens_total") > 0);
     assert_true(serve_metric(&server, "attend_waiting_tokens") == 0);
