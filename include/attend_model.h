@@ -114,8 +114,8 @@ ATT_API att_status att_safetensors_write_params(att_ctx *ctx, const char *path, 
 /* The type of the matrices of a model for inference. Matrices that have it already stay in the mapped file; others are
  * converted once, when the model is opened. Quantized matrices are multiplied in integers, and the rows that they are
  * multiplied with are also quantized, to 8 bits in blocks of 32: see att_linear. A matrix whose rows are not multiples
- * of 32 keeps its stored type. Errors: quantization, but no matrix has rows of whole blocks; a number that is too large
- * for the type. */
+ * of 32 keeps its stored type. What other products compute is att_model_options.compute. Errors: quantization, but no
+ * matrix has rows of whole blocks; a number that is too large for the type. */
 typedef enum att_weight_type {
     ATT_WEIGHT_TYPE_STORED = 0, /* as in the file */
     ATT_WEIGHT_TYPE_F32,
