@@ -33,8 +33,8 @@ typedef struct att_language_model_info {
 
 /* A model is a folder whose weights are in model.safetensors, or in the files that model.safetensors.index.json lists.
  * It may also be a .gguf file of llama.cpp, or a folder with one and no config.json: its architecture must be gpt2,
- * llama, olmo2, phi3, qwen2 or qwen3, and its weights F32, F16, BF16, Q8_0, Q4_0 or Q4_1; or Q2_K, Q3_K, Q4_K, Q5_K,
- * Q6_K, Q5_0, Q5_1, IQ4_NL or IQ4_XS, which are unpacked to f32. */
+ * llama, olmo2, phi3, qwen2 or qwen3, and its weights F32, F16, BF16, Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0,
+ * Q3_K, Q2_K, IQ4_NL or IQ4_XS. */
 /* Opens a model for inference. options or NULL: defaults. */
 ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                            att_language_model **out);

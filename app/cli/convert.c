@@ -110,7 +110,7 @@ const cli_command cli_convert = {
                "the feed-forward output, as llama.cpp's files Q4_K_M and Q5_K_M. A matrix whose rows are not in\n"
                "whole blocks is Q5_0 instead of Q4_K, Q5_1 instead of Q5_K, Q8_0 instead of Q6_K, and F16\n"
                "instead of a type with blocks of 32, as in llama.cpp. The metadata of another .gguf file\n"
-               "(tokenizer, chat template, name) are copied. Weights of its types other than --dtype are\n"
+               "(tokenizer, chat template, name) are copied. Weights of other types are\n"
                "quantized anew.",
     .examples = "attend convert SmolLM2-135M-Instruct -o smollm2\n"
                 "attend convert smollm2 -o smollm2-q8_0.gguf\n"

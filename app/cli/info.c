@@ -186,13 +186,14 @@ static void print_bytes(const char *of, const char *title, const int64_t *bytes)
 /* Prints the types in which weights are stored and computed with. */
 static void print_weights(const att_model_weights *w)
 {
+    bool whole = false;
     print_bytes("stored", "weights stored", w->stored);
     print_bytes("used", "weights in use", w->used);
-    const bool whole = w->used[ATT_Q8_0] + w->used[ATT_Q4_0] + w->used[ATT_Q4_1] > 0;
+    for (int t = 0; t < ATT_MAX_DTYPES && !whole; t++)
+        whole = w->used[t] > 0 && att_dtype_block((att_dtype)t) > 1;
     begin("products", "products");
-    print_value(whole                            ? "int8 in blocks of 32, summed in f32"
-                : w->compute == ATT_COMPUTE_BF16 ? "bf16, summed in f32"
-                                                 : "f32");
+    const char *floats = w->compute == ATT_COMPUTE_BF16 ? "bf16, summed in f32" : "f32";
+    print_value(whole ? "int8 in blocks of 32, summed in f32" : floats);
 }
 
 /* Prints the memory of the weights of a model that is ready to compute. */

@@ -76,9 +76,9 @@ typedef struct att_quantized_product {
 size_t att_quantized_scratch(int64_t m, int64_t k); /* floats; SIZE_MAX: overflow */
 /* Quantizes a [m, k] into scratch [att_quantized_scratch], and sets m, k and A of args. */
 void att_quantize_rows(att_ctx *ctx, int64_t m, int64_t k, const float *a, float *scratch, att_quantized_args *args);
-/* Returns the kernel for products of m quantized rows: in AMX tiles if there are more than a few, and the system allows
- * it. */
-att_quantized_run *att_quantized_run_of(const att_ctx *ctx, int64_t m);
+/* Returns the kernel for products of m quantized rows with a type: in AMX tiles if there are more than a few, scales
+ * are of each 32 numbers, and the system allows it. */
+att_quantized_run *att_quantized_run_of(const att_ctx *ctx, int64_t m, int type);
 void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *product, float *scratch);
 
 #endif

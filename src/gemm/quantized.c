@@ -5,7 +5,7 @@ typedef struct rows_job {
     const att_kernels *kernels;
     int64_t blocks, tasks; /* blocks of all rows */
     const float *a;
-    float *words, *step, *sum;
+    float *words, *step, *sum, *half; /* half: or NULL */
 } rows_job;
 
 typedef struct quantized_job {
@@ -27,7 +27,23 @@ enum {
 
 size_t att_quantized_scratch(int64_t m, int64_t k)
 {
-    return att_size_mul((size_t)m, (size_t)(k / WORD + 2 * (k / ATT_QUANTIZED_BLOCK)));
+    return att_size_mul((size_t)m, (size_t)(k / WORD + 3 * (k / ATT_QUANTIZED_BLOCK)));
+}
+
+/* Returns whether numbers of a type have scales of each 16. */
+static bool has_sixteens(int type) { return type == ATT_Q6_K || type == ATT_Q3_K || type == ATT_Q2_K; }
+
+/* Adds the first 16 numbers of each of n blocks -> half [n] */
+static void add_halves(int64_t n, const float *words, float *half)
+{
+    enum { HALF = ATT_QUANTIZED_BLOCK / 2 };
+    const int8_t *p = (const int8_t *)words;
+    for (int64_t b = 0; b < n; b++, p += ATT_QUANTIZED_BLOCK) {
+        int sum = 0;
+        for (int i = 0; i < HALF; i++)
+            sum += p[i];
+        half[b] = (float)sum;
+    }
 }
 
 static void quantize_task(void *arg, int64_t i, int thread)
@@ -37,19 +53,23 @@ static void quantize_task(void *arg, int64_t i, int thread)
     const int64_t first = j->blocks * i / j->tasks, n = j->blocks * (i + 1) / j->tasks - first;
     j->kernels->quantized.quantize(n * ATT_QUANTIZED_BLOCK, j->a + first * ATT_QUANTIZED_BLOCK,
                                    j->words + first * (ATT_QUANTIZED_BLOCK / WORD), j->step + first, j->sum + first);
+    if (j->half)
+        add_halves(n, j->words + first * (ATT_QUANTIZED_BLOCK / WORD), j->half + first);
 }
 
 void att_quantize_rows(att_ctx *ctx, int64_t m, int64_t k, const float *a, float *scratch, att_quantized_args *args)
 {
     const int64_t blocks = m * (k / ATT_QUANTIZED_BLOCK), tasks = att_ceil_div(blocks, QUANTIZED);
-    float *step = scratch + m * (k / WORD), *sum = step + blocks;
+    float *step = scratch + m * (k / WORD), *sum = step + blocks,
+          *half = has_sixteens(args->type) ? sum + blocks : NULL;
     att_parallel_partition(ctx, tasks, quantize_task,
-                           &(rows_job){att_kernels_of(ctx->isa), blocks, tasks, a, scratch, step, sum});
+                           &(rows_job){att_kernels_of(ctx->isa), blocks, tasks, a, scratch, step, sum, half});
     args->m = m;
     args->k = k;
     args->words = scratch;
     args->step = step;
     args->sum = sum;
+    args->half = half;
 }
 
 static void multiply_task(void *arg, int64_t i, int thread)
@@ -62,6 +82,7 @@ static void multiply_task(void *arg, int64_t i, int thread)
     part.words += row * (part.k / WORD);
     part.step += row * blocks;
     part.sum += row * blocks;
+    part.half = part.half ? part.half + row * blocks : NULL;
     part.c += row * part.ldc;
     part.first = j->n_panels * group / j->groups;
     part.last = j->n_panels * (group + 1) / j->groups;
@@ -72,17 +93,18 @@ static void multiply_task(void *arg, int64_t i, int thread)
     }
 }
 
-att_quantized_run *att_quantized_run_of(const att_ctx *ctx, int64_t m)
+att_quantized_run *att_quantized_run_of(const att_ctx *ctx, int64_t m, int type)
 {
     const att_quantized_kernels *k = &att_kernels_of(ctx->isa)->quantized;
-    return m > ATT_QUANTIZED_SMALL && k->run_tiles && att_os_allow_tiles() ? k->run_tiles : k->run;
+    const bool fits = m > ATT_QUANTIZED_SMALL && !has_sixteens(type);
+    return fits && k->run_tiles && att_os_allow_tiles() ? k->run_tiles : k->run;
 }
 
 void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *p, float *scratch)
 {
     quantized_job j = {
         .kernels = att_kernels_of(ctx->isa),
-        .run = att_quantized_run_of(ctx, p->m),
+        .run = att_quantized_run_of(ctx, p->m, p->type),
         .product = p,
         .args = {.n = p->n, .type = p->type, .b = p->b, .row_bytes = p->row_bytes, .c = p->c, .ldc = p->ldc}};
     if (p->m == 0 || p->n == 0)

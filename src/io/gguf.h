@@ -71,8 +71,6 @@ int64_t att_gguf_count(const att_gguf *g);
 const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
 /* Finds a tensor; NULL: there is none with that name. */
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
-/* Returns whether a tensor has a type that is not multiplied as it is, so that a model unpacks it. */
-bool att_gguf_needs_unpacking(const att_gguf_tensor *t);
 /* Makes a view of the tensor, in its type. */
 att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out);
 /* Reads the tensor's numbers, dequantized -> out [elements] */

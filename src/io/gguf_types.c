@@ -76,9 +76,3 @@ att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
     s = s ? s : att_wrap(&to, out, ATT_F32, t->rank, t->dim, NULL);
     return s ? s : att_tensor_convert(ctx, &from, &to);
 }
-
-bool att_gguf_needs_unpacking(const att_gguf_tensor *t)
-{
-    const att_dtype dtype = att_gguf_type_of(t->type)->dtype;
-    return att_dtype_block(dtype) > 1 && dtype != ATT_Q8_0 && dtype != ATT_Q4_0 && dtype != ATT_Q4_1;
-}

@@ -161,7 +161,7 @@ typedef struct att_int8_args {
     att_prefetch *prefetch; /* or NULL; is consumed */
 } att_int8_args;
 
-/* Numbers of a block of a quantized row: types Q8_0, Q4_0 and Q4_1 of att_dtype */
+/* Numbers of a block of a row that is quantized for a product, and of those of B that have scales of their own */
 enum { ATT_QUANTIZED_BLOCK = 32 };
 
 /* A product c [m, n] = a [m, k] times B^T for panels [first, last) of nr columns; see quantized.c. k is a multiple of
@@ -170,6 +170,7 @@ typedef struct att_quantized_args {
     int64_t m, n, k;
     const float *words;      /* A, quantized: [m, k / 4], four int8 each */
     const float *step, *sum; /* [m, blocks]: the scale of the numbers in `words`, and the sum of a block's numbers */
+    const float *half;       /* [m, blocks] the sum of a block's first 16 numbers, of Q6_K, Q3_K and Q2_K */
     int type;                /* att_dtype of B */
     const void *b;           /* [n] rows of blocks */
     int64_t row_bytes;

@@ -32,10 +32,16 @@ static const att_tile_config configs[EDGE] = {CONFIG(1),  CONFIG(2),  CONFIG(3),
                                               CONFIG(7),  CONFIG(8),  CONFIG(9),  CONFIG(10), CONFIG(11), CONFIG(12),
                                               CONFIG(13), CONFIG(14), CONFIG(15), CONFIG(16)};
 
+/* What products have beside sums */
+typedef struct kind {
+    bool has_start, has_m;
+} kind;
+
 /* Rows of A by half a panel, from some block on. */
 typedef struct square {
     const float *words, *step, *sum;
     int64_t words_stride, stride;
+    float start;            /* times the sum of a row's numbers is added to a sum of products */
     const float *b, *d, *m; /* words, and scales [blocks][PANEL] */
     _Alignas(64) float sums[SLOTS][EDGE * COLUMNS];
 } square;
@@ -72,27 +78,27 @@ ATT_INLINE void sum_block(const int slot, int64_t b, square *s)
 }
 
 /* Adds the sums of block b, which are in sums[slot], to acc. */
-ATT_INLINE void add_block(const layout t, int rows, const int slot, int64_t b, const square *s, vf acc[EDGE][VECTORS])
+ATT_INLINE void add_block(const kind of, int rows, const int slot, int64_t b, const square *s, vf acc[EDGE][VECTORS])
 {
     ATT_UNROLL (v, VECTORS) {
         const int64_t at = b * PANEL + v * ATT_LANES;
-        const vf d = v_load(s->d + at), m = t.header > 2 ? v_load(s->m + at) : v_set(0);
+        const vf d = v_load(s->d + at), m = of.has_m ? v_load(s->m + at) : v_set(0);
         ATT_UNROLL (r, EDGE)
             if (r < rows) {
                 const float total = s->sum[r * s->stride + b];
                 const vf step = v_set(s->step[r * s->stride + b]);
                 vf sum = v_from_whole(v_load(s->sums[slot] + r * COLUMNS + v * ATT_LANES));
-                if (t.start)
-                    sum = v_add(sum, v_set((float)t.start * total));
+                if (of.has_start)
+                    sum = v_add(sum, v_set(s->start * total));
                 acc[r][v] = v_fma_onto(sum, v_mul(step, d), acc[r][v]);
-                if (t.header > 2)
+                if (of.has_m)
                     acc[r][v] = v_fma_onto(m, v_mul(step, v_set(total)), acc[r][v]);
             }
     }
 }
 
 /* Computes rows [i, i + rows) of half a panel, columns from j on, from block `from` on. */
-ATT_INLINE void square_as(const layout t, const att_quantized_args *g, int64_t i, int rows, int64_t j, int64_t from,
+ATT_INLINE void square_as(const kind of, const att_quantized_args *g, int64_t i, int rows, int64_t j, int64_t from,
                           const panel *p)
 {
     const int64_t all = g->k / BLOCK, at = i * all + from, half = j % PANEL;
@@ -101,6 +107,7 @@ ATT_INLINE void square_as(const layout t, const att_quantized_args *g, int64_t i
                 .sum = g->sum + at,
                 .words_stride = all * WORDS,
                 .stride = all,
+                .start = (float)layouts[g->type].start,
                 .b = p->words + half,
                 .d = p->d + half,
                 .m = p->m + half};
@@ -115,7 +122,7 @@ ATT_INLINE void square_as(const layout t, const att_quantized_args *g, int64_t i
             if (b + slot < p->blocks)
                 sum_block(slot, b + slot, &s);
             if (b + slot >= LATE && b + slot < p->blocks + LATE)
-                add_block(t, rows, (slot + SLOTS - LATE) % SLOTS, b + slot - LATE, &s, acc);
+                add_block(of, rows, (slot + SLOTS - LATE) % SLOTS, b + slot - LATE, &s, acc);
         }
     ATT_UNROLL (r, EDGE)
         ATT_UNROLL (v, VECTORS)
@@ -123,8 +130,15 @@ ATT_INLINE void square_as(const layout t, const att_quantized_args *g, int64_t i
                 v_store_n(c + r * g->ldc + v * ATT_LANES, acc[r][v], lanes_of(g->n - j, v));
 }
 
+/* Rows that are not a whole tile; one copy of it for all types. */
+SHARED void part_of_square(kind of, const att_quantized_args *g, int64_t i, int rows, int64_t j, int64_t from,
+                           const panel *p)
+{
+    square_as(of, g, i, rows, j, from, p);
+}
+
 /* Computes all rows of a panel; *configured is the number of rows of the tiles. */
-ATT_INLINE void square_rows(const layout t, const att_quantized_args *g, int64_t j, int64_t from, const panel *p,
+ATT_INLINE void square_rows(const kind of, const att_quantized_args *g, int64_t j, int64_t from, const panel *p,
                             int *configured)
 {
     for (int64_t i = 0; i < g->m; i += EDGE) {
@@ -134,24 +148,25 @@ ATT_INLINE void square_rows(const layout t, const att_quantized_args *g, int64_t
         *configured = rows;
         for (int64_t half = 0; half < PANEL && j + half < g->n; half += COLUMNS)
             if (rows == EDGE)
-                square_as(t, g, i, EDGE, j + half, from, p);
+                square_as(of, g, i, EDGE, j + half, from, p);
             else
-                square_as(t, g, i, rows, j + half, from, p);
+                part_of_square(of, g, i, rows, j + half, from, p);
     }
 }
 
-ATT_INLINE void multiply_as(const layout t, const att_quantized_args *g)
+ATT_INLINE void multiply_as(const kind of, const att_quantized_args *g)
 {
-    const int64_t blocks = g->k / BLOCK, parts = att_max(1, att_ceil_div(blocks, DEPTH));
+    const layout t = layouts[g->type];
+    const int64_t stored = g->k / BLOCK / t.blocks, parts = att_max(1, att_ceil_div(stored * t.blocks, DEPTH));
     int configured = 0;
     panel p;
     for (int64_t q = g->first; q < g->last; q++)
         for (int64_t part = 0; part < parts; part++) {
-            const int64_t from = blocks * part / parts;
-            p.blocks = blocks * (part + 1) / parts - from;
+            const int64_t from = stored * part / parts * t.blocks;
+            p.blocks = stored * (part + 1) / parts * t.blocks - from;
             unpack(t, g, q * PANEL, from, &p);
             v_tiles_written();
-            square_rows(t, g, q * PANEL, from, &p, &configured);
+            square_rows(of, g, q * PANEL, from, &p, &configured);
         }
     if (configured)
         v_tiles_end();
@@ -159,12 +174,13 @@ ATT_INLINE void multiply_as(const layout t, const att_quantized_args *g)
 
 static void multiply(const att_quantized_args *g)
 {
-    if (g->type == ATT_Q8_0)
-        multiply_as(layouts[ATT_Q8_0], g);
-    else if (g->type == ATT_Q4_0)
-        multiply_as(layouts[ATT_Q4_0], g);
+    const layout t = layouts[g->type];
+    if (t.has_m)
+        multiply_as((kind){.has_m = true}, g);
+    else if (t.start)
+        multiply_as((kind){.has_start = true}, g);
     else
-        multiply_as(layouts[ATT_Q4_1], g);
+        multiply_as((kind){0}, g);
 }
 
 #endif

@@ -2,7 +2,6 @@
  * another order: the two numbers that a position rotates are neighbors, so row 2 i + j of a head there is row j d/2 + i
  * here. */
 #include "model/checkpoint.h"
-#include "io/parallel_status.h"
 #include "model/gguf_model.h"
 #include "util/util.h"
 
@@ -145,52 +144,13 @@ static int by_name(const void *a, const void *b) { return strcmp(((const named *
 /* Returns the bytes of a tensor's copy in memory; 0: it is a view of the file. */
 static int64_t copy_bytes(const att_gguf_tensor *t)
 {
-    if (att_gguf_needs_unpacking(t))
-        return t->elements * (int64_t)sizeof(float);
     return strstr(t->name, ".attn_q.") || strstr(t->name, ".attn_k.") ? t->bytes : 0;
-}
-
-typedef struct unpacking {
-    const att_gguf_tensor *t;
-    int64_t rows, head_dim;
-    float *out;
-} unpacking;
-
-enum { ROWS = 64 }; /* of a task */
-
-/* Unpacks the rows of a task. */
-static att_status unpack_rows(void *arg, int task)
-{
-    const unpacking *u = arg;
-    att_gguf_tensor row = *u->t;
-    row.rank = 1;
-    row.dim[0] = row.elements = u->t->dim[u->t->rank - 1];
-    row.bytes = u->t->bytes / u->rows;
-    att_status s = ATT_OK;
-    for (int64_t r = (int64_t)task * ROWS; !s && r < u->rows && r < (task + 1) * (int64_t)ROWS; r++) {
-        row.data = (const char *)u->t->data + (u->head_dim ? source_row(r, u->head_dim) : r) * row.bytes;
-        s = att_gguf_floats(NULL, &row, u->out + r * row.elements);
-    }
-    return s;
-}
-
-/* Makes tensor i of w from t, whose blocks are unpacked to f32 at *to, which then moves past it. */
-static att_status unpack_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const att_gguf_tensor *t, char **to)
-{
-    const int64_t rows = t->elements / t->dim[t->rank - 1];
-    unpacking u = {.t = t, .rows = rows, .head_dim = head_dim_of(g, t->name, rows), .out = (float *)(void *)*to};
-    att_status s = att_parallel_all(w->ctx, (int)att_ceil_div(rows, ROWS), unpack_rows, &u);
-    s = s ? s : att_wrap(&w->tensor[i], *to, ATT_F32, t->rank, t->dim, NULL);
-    *to += att_round_up(copy_bytes(t), ALIGN);
-    return s;
 }
 
 /* Makes tensor i of w from t: a view of the file if its rows are in order, otherwise a copy at *to, which then moves
  * past it. */
 static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const att_gguf_tensor *t, char **to)
 {
-    if (att_gguf_needs_unpacking(t))
-        return unpack_tensor(w, g, i, t, to);
     const int64_t rows = t->rank > 1 ? t->elements / t->dim[t->rank - 1] : t->elements, bytes = t->bytes / rows;
     const int64_t head_dim = head_dim_of(g, t->name, rows);
     const att_status s = att_gguf_view(t, &w->tensor[i]);
@@ -212,15 +172,9 @@ static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const
 /* Fills w with tensors [count]. */
 static att_status make_tensors(att_gguf_weights *w, att_gguf *g, const named *t)
 {
-    int64_t bytes = 0, packed = 0, unpacked = 0;
-    for (int64_t i = 0; i < w->count; i++) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < w->count; i++)
         bytes += ALIGN + copy_bytes(t[i].from);
-        packed += att_gguf_needs_unpacking(t[i].from) ? t[i].from->bytes : 0;
-        unpacked += att_gguf_needs_unpacking(t[i].from) ? copy_bytes(t[i].from) : 0;
-    }
-    if (packed > 0)
-        att_note(w->ctx, "%s: %.1f MB of types that are not multiplied as they are become %.1f MB of f32",
-                 att_gguf_label(g), (double)packed / 1e6, (double)unpacked / 1e6);
     w->name = att_alloc(w->ctx, (size_t)w->count, sizeof *w->name);
     w->tensor = att_alloc(w->ctx, (size_t)w->count, sizeof *w->tensor);
     w->names = att_alloc(w->ctx, (size_t)w->count, sizeof t->name);

@@ -109,6 +109,12 @@ ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first
     *first = _mm256_cvtph_ps(_mm256_castsi256_si128(codes));
     *second = _mm256_cvtph_ps(_mm256_extracti128_si256(codes, 1));
 }
+ATT_INLINE vf v_words_at(const uint8_t *const p[ATT_LANES]) { return _mm256_castsi256_ps(v_eight_words_at(p)); }
+static inline vf v_steps(vf x)
+{
+    const __m256i steps = _mm256_broadcastsi128_si256(_mm_setr_epi8(ATT_IQ4_STEPS));
+    return _mm256_castsi256_ps(_mm256_shuffle_epi8(steps, _mm256_castps_si256(x)));
+}
 static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
 static inline vf v_to_whole(vf a) { return _mm256_castsi256_ps(_mm256_cvtps_epi32(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }

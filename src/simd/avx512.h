@@ -111,6 +111,15 @@ ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first
     *first = _mm512_cvtph_ps(_mm256_permute2x128_si256(a, b, 0x20));
     *second = _mm512_cvtph_ps(_mm256_permute2x128_si256(a, b, 0x31));
 }
+ATT_INLINE vf v_words_at(const uint8_t *const p[ATT_LANES])
+{
+    return v_two_blocks(v_eight_words_at(p), v_eight_words_at(p + 8));
+}
+static inline vf v_steps(vf x)
+{
+    const __m512i steps = _mm512_broadcast_i32x4(_mm_setr_epi8(ATT_IQ4_STEPS));
+    return _mm512_castsi512_ps(_mm512_shuffle_epi8(steps, _mm512_castps_si512(x)));
+}
 static inline vf v_from_whole(vf a) { return _mm512_cvtepi32_ps(_mm512_castps_si512(a)); }
 static inline vf v_to_whole(vf a) { return _mm512_castsi512_ps(_mm512_cvtps_epi32(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }

@@ -114,6 +114,18 @@ ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first
     *first = v_from_f16_at(p);
     *second = v_from_f16_at(after);
 }
+ATT_INLINE vf v_words_at(const uint8_t *const p[ATT_LANES])
+{
+    uint32_t w[ATT_LANES];
+    ATT_UNROLL (i, ATT_LANES)
+        memcpy(&w[i], p[i], sizeof w[i]);
+    return vreinterpretq_f32_u32(vld1q_u32(w));
+}
+static inline vf v_steps(vf x)
+{
+    static const int8_t steps[16] = {ATT_IQ4_STEPS};
+    return vreinterpretq_f32_s8(vqtbl1q_s8(vld1q_s8(steps), vreinterpretq_u8_f32(x)));
+}
 static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
 static inline vf v_to_whole(vf a) { return vreinterpretq_f32_s32(vcvtq_s32_f32(a)); }
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }

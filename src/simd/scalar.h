@@ -8,6 +8,7 @@ static bool att_detect_scalar(void) { return true; }
 #else
 #include <math.h>
 #include <string.h>
+#define ATT_BRIEF /* kernels leave out variants that are only faster */
 #define ATT_LANES 4
 #define ATT_PANEL_VECTORS 2 /* vectors across one GEMM panel or one block of queries */
 #define ATT_TILE_ROWS 4     /* rows of a register tile beside them */
@@ -168,6 +169,28 @@ ATT_INLINE void v_from_f16_pairs_at(const uint8_t *const p[ATT_LANES], vf *first
         after[i] = p[i] + sizeof(uint16_t);
     *first = v_from_f16_at(p);
     *second = v_from_f16_at(after);
+}
+/* Loads the words at p[]. */
+ATT_INLINE vf v_words_at(const uint8_t *const p[ATT_LANES])
+{
+    uint32_t w[ATT_LANES];
+    vf x;
+    ATT_UNROLL (i, ATT_LANES)
+        memcpy(&w[i], p[i], sizeof w[i]);
+    memcpy(&x, w, sizeof x);
+    return x;
+}
+/* Replaces bytes in [0, 15] by the steps of IQ4. */
+static inline vf v_steps(vf x)
+{
+    static const int8_t steps[16] = {ATT_IQ4_STEPS};
+    uint8_t index[16];
+    int8_t y[16];
+    memcpy(index, &x, sizeof index);
+    for (int i = 0; i < 16; i++)
+        y[i] = steps[index[i]];
+    memcpy(&x, y, sizeof x);
+    return x;
 }
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
 /* Rounded to the nearest, to even between two; NaN stays NaN. */

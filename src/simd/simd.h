@@ -21,6 +21,9 @@
 
 #define ATT_INLINE static inline __attribute__((always_inline))
 
+/* The unequal steps of IQ4, whose weights are about normal */
+#define ATT_IQ4_STEPS -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+
 #define ATT_SIMD_TEXT2(x) #x
 #define ATT_SIMD_TEXT(x) ATT_SIMD_TEXT2(x)
 #include ATT_SIMD_TEXT(ATT_SIMD_NAME.h)

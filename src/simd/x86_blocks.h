@@ -21,6 +21,14 @@ ATT_INLINE __m128i v_codes_at(const uint8_t *const *p)
     return _mm_set_epi16((int16_t)c[7], (int16_t)c[6], (int16_t)c[5], (int16_t)c[4], (int16_t)c[3], (int16_t)c[2],
                          (int16_t)c[1], (int16_t)c[0]);
 }
+/* Loads eight words from p[]. */
+ATT_INLINE __m256i v_eight_words_at(const uint8_t *const *p)
+{
+    int w[8];
+    ATT_UNROLL (i, 8)
+        memcpy(&w[i], p[i], sizeof w[i]);
+    return _mm256_set_epi32(w[7], w[6], w[5], w[4], w[3], w[2], w[1], w[0]);
+}
 /* Loads eight pairs of codes from p[] -> all first codes, then all second ones. */
 ATT_INLINE __m256i v_code_pairs_at(const uint8_t *const *p)
 {

@@ -43,8 +43,6 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     if (!att_is_real(value->dtype))
         return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16, bf16, i8 or quantized",
                         att_dtype_name(value->dtype));
-    if (att_is_quantized(value->dtype) && value->dtype > ATT_Q4_1)
-        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, which has no products", att_dtype_name(value->dtype));
     if (value->rank < 1)
         return att_fail(ctx, ATT_ERR_SHAPE, "value is of rank %d, expected 1 to %d", value->rank, ATT_MAX_RANK);
     att_param *p = att_calloc(ctx, 1, sizeof *p);

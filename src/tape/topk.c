@@ -246,7 +246,7 @@ static bool search(att_tape *t, topk_job *j)
         rounded ? att_tape_scratch(t, pairs ? att_bf16_scratch(t->ctx, j->m, j->k) : att_quantized_scratch(j->m, j->k))
                 : NULL;
     const bool good = j->best && j->top && j->sum && (words || !rounded);
-    j->run_blocks = j->blocks.b ? att_quantized_run_of(t->ctx, j->m) : NULL;
+    j->run_blocks = j->blocks.b ? att_quantized_run_of(t->ctx, j->m, j->blocks.type) : NULL;
     if (good) {
         if (j->blocks.b)
             att_quantize_rows(t->ctx, j->m, j->k, j->x, words, &j->blocks);

@@ -11,10 +11,8 @@
 #include "kernel/quantized_tiles.h"
 
 enum { M_MAX = 40, N_MAX = 50, K_MAX = 2 * DEPTH * BLOCK + BLOCK, BYTES = 34 };
-static const struct {
-    att_dtype type;
-    int bytes;
-} types[] = {{ATT_Q8_0, 34}, {ATT_Q4_0, 18}, {ATT_Q4_1, 20}};
+static const att_dtype types[] = {ATT_Q8_0, ATT_Q4_0,   ATT_Q4_1,   ATT_Q5_0, ATT_Q5_1,
+                                  ATT_Q4_K, ATT_IQ4_NL, ATT_IQ4_XS, ATT_Q5_K};
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
 /* Operands of a product, and what the vectors of the scalar set make of them. */
@@ -29,17 +27,19 @@ static operands o;
 /* Blocks of any bytes, -128 among them, whose scales are finite. */
 static void make(int t, int64_t m, int64_t n, int64_t k)
 {
-    const int64_t blocks = k / BLOCK;
+    const att_dtype type = types[t];
+    const int64_t block = att_dtype_block(type), bytes = att_dtype_bytes(type, block);
     const att_quantized_kernels *scalar = &att_kernels_of(0)->quantized;
-    for (int64_t i = 0; i < n * blocks * types[t].bytes; i++)
+    k = k / block * block;
+    for (int64_t i = 0; i < n * k / block * bytes; i++)
         o.b[i] = (uint8_t)check_bits(1, (uint64_t)i);
-    for (int64_t i = 0; i < n * blocks; i++) {
+    for (int64_t i = 0; i < n * k / block; i++) {
         const uint16_t d = (uint16_t)(check_bits(2, (uint64_t)i) % 0x7c00); /* below infinity */
-        memcpy(o.b + i * types[t].bytes, &d, sizeof d);
-        if (types[t].type == ATT_Q4_1)
-            memcpy(o.b + i * types[t].bytes + 2, &d, sizeof d);
+        memcpy(o.b + i * bytes, &d, sizeof d);
+        if (layouts[type].has_m)
+            memcpy(o.b + i * bytes + 2, &d, sizeof d);
     }
-    memset(o.b + types[t].bytes - BLOCK / 2, 0x80, BLOCK / 2);
+    memset(o.b + bytes - BLOCK / 2, 0x80, BLOCK / 2);
     check_fill(o.x, m * k, 3, 0, 1);
     scalar->quantize(m * k, o.x, o.words, o.step, o.sum);
     o.args = (att_quantized_args){.m = m,
@@ -48,9 +48,9 @@ static void make(int t, int64_t m, int64_t n, int64_t k)
                                   .words = o.words,
                                   .step = o.step,
                                   .sum = o.sum,
-                                  .type = (int)types[t].type,
+                                  .type = (int)type,
                                   .b = o.b,
-                                  .row_bytes = blocks * types[t].bytes,
+                                  .row_bytes = k / block * bytes,
                                   .last = att_ceil_div(n, PANEL),
                                   .c = o.want,
                                   .ldc = n};

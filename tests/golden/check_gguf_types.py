@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares attend with the package gguf: a random Llama in each quantized type that attend unpacks, and one of mixed types.
+"""Compares attend with the package gguf: a random Llama in each quantized type of blocks of 256, Q5 and IQ4, and one of mixed types.
 
     pip install gguf==0.19.* safetensors
     tests/golden/check_gguf_types.py [ATTEND]
 
 `attend convert` writes each file as a folder of f32, whose weights have the bits of gguf's dequantize, with the rows of
-queries and keys in the folder's order; the model then generates a text from the file. Prints a line for each type; fails at the
+queries and keys in the folder's order; the model then generates the same text from both, and a text from the file as it is. Prints a line for each type; fails at the
 first difference.
 """
 import pathlib
@@ -86,9 +86,9 @@ def main():
             weights = load_file(out + "/model.safetensors")
             for key, x in want.items():
                 assert numpy.array_equal(weights[key].view(numpy.uint32), x.astype(numpy.float32).view(numpy.uint32)), (name, key)
-            texts = [subprocess.run([ATTEND, "generate", "-m", m, "-n", "20", "abc"], check=True, stdout=subprocess.PIPE).stdout
-                     for m in (file, out)]
-            assert texts[0] == texts[1] and texts[0], (name, texts)
+            texts = [subprocess.run([ATTEND, "generate", "-m", m, "-n", "20", *more, "abc"], check=True, stdout=subprocess.PIPE).stdout
+                     for m, more in ((file, ["--dtype", "f32"]), (out, []), (file, []))]
+            assert texts[0] == texts[1] and texts[0] and texts[2], (name, texts)
             print(f"{name}: {len(want)} tensors have the bits of gguf's dequantize")
 
 
