@@ -244,6 +244,11 @@ write("gguf", "pieces", gguf_model(
      ("tokenizer.ggml.unknown_token_id", "u32", 0), ("tokenizer.ggml.add_eos_token", "bool", 1)]))
 write("gguf", "empty", gguf([], []))
 
+# ---- blocks of a type, by its number in fuzz/quantized.c; five rows, seven columns
+
+for number, size in enumerate([34, 18, 20, 22, 24, 18, 136, 144, 176, 210, 110, 84]):
+    write("quantized", f"type{number}", bytes([number, 4, 6, 0]) + bytes((i * 37 + i // 7) % 60 for i in range(7 * size)))
+
 # ---- images, which tests/golden/make_images.py makes
 
 for target, suffix, names in [
