@@ -17,7 +17,7 @@ PROMPT, SHORT, DECODED = 1024, 32, 48
 def measure(path, threads, rounds):
     model = llama_cpp.Llama(path, n_ctx=2048, n_threads=threads, n_threads_batch=threads, n_batch=PROMPT, n_ubatch=512,
                             verbose=False, seed=0)
-    ids = [7 * i % 32000 for i in range(PROMPT)]
+    ids = [7 * i % min(model.n_vocab(), 32000) for i in range(PROMPT)]
     prompt = token = float("inf")
     for _ in range(rounds):
         model.reset()
