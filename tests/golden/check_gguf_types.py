@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares attend with the package gguf: a random Llama in each quantized type of blocks of 256, Q5 and IQ4, and one of mixed types.
+"""Compares attend with the package gguf: a random Llama in Q5, IQ4 and each type of blocks of 256, and one of mixed types.
 
     pip install gguf==0.19.* safetensors
     tests/golden/check_gguf_types.py [ATTEND]
 
 `attend convert` writes each file as a folder of f32, whose weights have the bits of gguf's dequantize, with the rows of
-queries and keys in the folder's order; the model then generates the same text from both, and a text from the file as it is. Prints a line for each type; fails at the
-first difference.
+queries and keys in the folder's order; the model then generates the same text from both, and a text from the file as it is.
+Prints a line for each type; fails at the first difference.
 """
 import pathlib
 import subprocess
