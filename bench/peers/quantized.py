@@ -17,7 +17,7 @@ import numpy
 from common import BUILD, CACHE
 from safetensors.numpy import save_file
 
-WIDTH, INNER, HEADS, KV_HEADS, LAYERS, VOCABULARY, IDS = 1024, 2816, 16, 4, 8, 4096, 192
+WIDTH, INNER, HEADS, KV_HEADS, LAYERS, VOCABULARY, IDS = 1024, 2816, 16, 4, 8, 4096, 1024
 FOLDER = CACHE / "random-llama"
 # name: of attend convert, llama.cpp's number of the file's type
 TYPES = {"Q4_K_M": ("q4_k_m", 15), "Q5_K_M": ("q5_k_m", 17), "Q6_K": ("q6_k", 18), "Q8_0": ("q8_0", 7), "Q5_0": ("q5_0", 8),
