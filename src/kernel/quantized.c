@@ -164,11 +164,13 @@ ATT_INLINE void product_rows(const sums of, const layout *t, const att_quantized
         product_as(4, of, t, g, i, j, from, p);
         i += 4;
     }
+#ifndef ATT_BRIEF
     if (tile > 3 && g->m - i >= 2) {
         product_as(2, of, t, g, i, j, from, p);
         i += 2;
     }
-    if (i < g->m)
+#endif
+    for (; i < g->m; i++)
         product_as(1, of, t, g, i, j, from, p);
 }
 
@@ -243,16 +245,9 @@ ATT_INLINE void dot_sixteens(const layout t, const columns *c, int k, const vf x
     }
 }
 
-/* Adds the products of the row's next n <= GROUP blocks with those of c, from its block k on. */
-ATT_INLINE void add_group(const int n, const layout t, const columns *c, int k, const scales *of, row *a)
+/* Adds the products y of n blocks, from block k of c on, to the row's sums, and moves the row past them. */
+ATT_INLINE void add_products(const int n, const layout t, int k, const scales *of, const vf *y, row *a)
 {
-    vf x[HALVES], y[2 * GROUP];
-    ATT_UNROLL (h, HALVES)
-        x[h] = n == GROUP ? v_load(a->words + h * ATT_LANES) : v_load_n(a->words, WORDS);
-    if (t.sums == SIXTEENS)
-        dot_sixteens(t, c, k, x, y);
-    else
-        dot_stored(n, t, c, k, x, y);
     ATT_UNROLL (i, n) {
         const vf s = v_set(a->step[i]), sum = v_set(a->sum[i]);
         const vf *sc = of->sc + 2 * (k + i);
@@ -269,6 +264,33 @@ ATT_INLINE void add_group(const int n, const layout t, const columns *c, int k, 
     a->words += n * WORDS;
     a->step += n;
     a->sum += n;
+}
+
+/* Adds the products of the row's next n <= GROUP blocks with those of c, from its block k on. */
+ATT_INLINE void add_group(const int n, const layout t, const columns *c, int k, const scales *of, row *a)
+{
+    vf x[HALVES], y[2 * GROUP];
+    ATT_UNROLL (h, HALVES)
+        x[h] = v_load(a->words + h * ATT_LANES);
+    if (t.sums == SIXTEENS)
+        dot_sixteens(t, c, k, x, y);
+    else
+        dot_stored(n, t, c, k, x, y);
+    add_products(n, t, k, of, y, a);
+}
+
+/* Adds the products of the row's last block if it is half of a vector; one copy of it for all types. */
+SHARED void add_last(const layout t, const columns *c, row *a)
+{
+    vf w[ATT_LANES], y[2 * GROUP];
+    const vf x = v_load_n(a->words, WORDS);
+    scales s;
+    load_scales(1, t, c, &s);
+    load_columns(t.type, c, 0, 0, 0, w);
+    ATT_UNROLL (r, ATT_LANES)
+        w[r] = t.sums == SIGNED ? v_signed4(v_signed4_left(w[r]), w[r], x, v_set(0)) : v_dot4(w[r], x, v_set(0));
+    v_sum_words(w, y);
+    add_products(1, t, 0, &s, y, a);
 }
 
 /* Adds the products of the row's next n blocks with those of c, which are at most GROUP stored ones or one. */
@@ -298,9 +320,9 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
             prefetch_part(t, soon, b, step);
             add_blocks(step, t, &c, &a);
         }
-        if (t.blocks == 1 && b < end) {
+        if (GROUP > 1 && t.blocks == 1 && b < end) {
             prefetch_part(t, soon, b, 1);
-            add_blocks(1, t, &c, &a);
+            add_last(t, &c, &a);
         }
     }
     v_store_n(g->c + i * g->ldc + j, a.acc, used);
@@ -326,6 +348,9 @@ static bool run_direct(const att_quantized_args *g)
         return true;
     case ATT_Q4_1:
         direct_rows(layouts[ATT_Q4_1], g);
+        return true;
+    case ATT_Q5_0:
+        direct_rows(layouts[ATT_Q5_0], g);
         return true;
     case ATT_Q4_K:
         direct_rows(layouts[ATT_Q4_K], g);

@@ -322,8 +322,8 @@ typedef uint8_t columns_copy[ATT_LANES * DEPTH * MAX_BYTES];
 
 /* Returns block `from` of columns from j on. If there are fewer than ATT_LANES, they are copied, `blocks` of each, and
  * the others are zeros. */
-ATT_INLINE columns find_columns(const layout t, const att_quantized_args *g, int64_t j, int64_t from, int64_t blocks,
-                                columns_copy copy)
+SHARED columns find_columns(const layout t, const att_quantized_args *g, int64_t j, int64_t from, int64_t blocks,
+                            columns_copy copy)
 {
     const uint8_t *block = (const uint8_t *)g->b + j * g->row_bytes + from / t.blocks * t.bytes;
     columns c = {.stride = g->row_bytes};
