@@ -50,7 +50,7 @@ ATT_INLINE void dot_block(const int rows, const sums of, const part which, const
     ATT_UNROLL (r, rows) {
         const float start = which == SECOND_HALF ? a->second_start[r][b] : a->start[r][b];
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
-            dot[r][v] = v_set(of != SIGNED || SIGNED_START ? start : 0);
+            dot[r][v] = v_set(of != SIGNED || SIGNED_START != 0 ? start : 0);
     }
     for (int w = first; w < end; w++)
         ATT_UNROLL (v, ATT_PANEL_VECTORS) {
