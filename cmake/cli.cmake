@@ -44,28 +44,14 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
 
 include(cmake/chapters.cmake)
 
-# attend_cli has what the commands, attend-explain, attend-fetch and the tests share. attend_commands are the commands but
-# `explain` and `fetch`: these are compiled where they are used, as they start programs or, as in the Python package, do
-# not: with ATT_CHAPTERS_INSIDE, `explain` has the chapters beside it, and without ATT_CURL, `fetch` has pip alone.
+# attend_cli has what the commands, the programs that they start and the tests share. attend_commands are the commands but
+# `explain`, `fetch` and `serve`: these are compiled where they are used, as they start programs or, as in the Python
+# package, do not: with ATT_CHAPTERS_INSIDE, `explain` has the chapters beside it, without ATT_CURL, `fetch` has pip alone,
+# and without ATT_HTTP, `serve` says what it needs.
 list(FILTER cli_room_files EXCLUDE REGEX "/base/(main|tool)\\.c$")
-list(FILTER cli_files EXCLUDE REGEX "/(explain|fetch)\\.c$")
+list(FILTER cli_files EXCLUDE REGEX "/(explain|fetch|serve)\\.c$")
 list(FILTER chapter_files EXCLUDE REGEX "/main\\.c$")
-set(with_http OFF)
-# libmicrohttpd has the LGPL, so that a static program would have to be distributed with what relinks it.
-if(ATT_HTTP AND ATT_TOOL AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "(^| )-static( |$)")
-  pkg_check_modules(attend_libmicrohttpd QUIET IMPORTED_TARGET libmicrohttpd>=0.9.75)
-  if(attend_libmicrohttpd_FOUND)
-    set(with_http ON)
-  endif()
-endif()
-if(NOT with_http) # `attend serve` then says so
-  list(FILTER cli_room_files EXCLUDE REGEX "/serve/")
-endif()
 add_library(attend_cli STATIC ${cli_room_files})
-if(with_http)
-  target_link_libraries(attend_cli PRIVATE PkgConfig::attend_libmicrohttpd)
-  set_property(SOURCE app/cli/serve.c APPEND PROPERTY COMPILE_DEFINITIONS ATT_HTTP)
-endif()
 target_include_directories(attend_cli PUBLIC app ${PROJECT_BINARY_DIR}/generated)
 set(cli_library attend_model_static)
 if(ATT_PYTHON_SYSTEM)

@@ -1,6 +1,6 @@
 /* Bodies of HTML forms, as JSON objects: application/x-www-form-urlencoded and multipart/form-data. */
-#ifndef CLI_SERVE_FORM_H
-#define CLI_SERVE_FORM_H
+#ifndef SERVE_FORM_H
+#define SERVE_FORM_H
 
 #include "field.h"
 #include "http.h"

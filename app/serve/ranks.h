@@ -1,6 +1,6 @@
 /* Scores in descending order. */
-#ifndef CLI_SERVE_RANKS_H
-#define CLI_SERVE_RANKS_H
+#ifndef SERVE_RANKS_H
+#define SERVE_RANKS_H
 
 #include <stdint.h>
 

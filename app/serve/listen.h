@@ -1,6 +1,6 @@
 /* The socket that a server listens on. */
-#ifndef CLI_SERVE_LISTEN_H
-#define CLI_SERVE_LISTEN_H
+#ifndef SERVE_LISTEN_H
+#define SERVE_LISTEN_H
 
 #include "cli/base/command.h"
 

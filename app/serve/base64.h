@@ -1,6 +1,6 @@
 /* Base64 (RFC 4648), with the alphabet of chapter 4. */
-#ifndef CLI_SERVE_BASE64_H
-#define CLI_SERVE_BASE64_H
+#ifndef SERVE_BASE64_H
+#define SERVE_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Scores of texts and of pairs of texts by a classifier: the work behind reranking and classification. */
-#ifndef CLI_SERVE_SCORE_WORK_H
-#define CLI_SERVE_SCORE_WORK_H
+#ifndef SERVE_SCORE_WORK_H
+#define SERVE_SCORE_WORK_H
 
 #include "call.h"
 

@@ -1,8 +1,8 @@
 /* The models of a server, by their names. */
-#ifndef CLI_SERVE_MODELS_H
-#define CLI_SERVE_MODELS_H
+#ifndef SERVE_MODELS_H
+#define SERVE_MODELS_H
 
-#include "settings.h"
+#include "cli/serve.h"
 
 #include <attend_caption.h>
 #include <attend_language.h>

@@ -1,6 +1,6 @@
 /* Counts for operators, in the text format of Prometheus. */
-#ifndef CLI_SERVE_METRICS_H
-#define CLI_SERVE_METRICS_H
+#ifndef SERVE_METRICS_H
+#define SERVE_METRICS_H
 
 #include "queue.h"
 

@@ -1,10 +1,11 @@
-/* The values of the options of `attend serve`. */
-#ifndef CLI_SERVE_SETTINGS_H
-#define CLI_SERVE_SETTINGS_H
+/* The command `attend serve`, for the program that runs it. */
+#ifndef CLI_SERVE_H
+#define CLI_SERVE_H
 
 #include "cli/base/command.h"
 #include "cli/model/model.h"
 
+/* The values of its options */
 typedef struct serve_settings {
     cli_texts models;  /* names or paths; none: all of the models folder and those that come with attend */
     cli_texts aliases; /* "NAME=MODEL" */
@@ -18,7 +19,7 @@ typedef struct serve_settings {
     cli_types types; /* of all models */
 } serve_settings;
 
-/* Serves until SIGTERM or SIGINT. Returns a code. */
-int serve_run(const serve_settings *s);
+extern serve_settings cli_serve_settings;
+extern const cli_command cli_serve;
 
 #endif

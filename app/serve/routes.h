@@ -1,6 +1,6 @@
 /* The routes, each a row of routes.c, and the fields that many of them have. */
-#ifndef CLI_SERVE_ROUTES_H
-#define CLI_SERVE_ROUTES_H
+#ifndef SERVE_ROUTES_H
+#define SERVE_ROUTES_H
 
 #include "call.h"
 

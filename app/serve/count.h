@@ -1,6 +1,6 @@
 /* Tokens of the texts of a request, which the queue counts and error messages name. */
-#ifndef CLI_SERVE_COUNT_H
-#define CLI_SERVE_COUNT_H
+#ifndef SERVE_COUNT_H
+#define SERVE_COUNT_H
 
 #include "call.h"
 

@@ -1,6 +1,6 @@
 /* The fields of requests, as tables: reading JSON by them, and describing them for /openapi.json. */
-#ifndef CLI_SERVE_FIELD_H
-#define CLI_SERVE_FIELD_H
+#ifndef SERVE_FIELD_H
+#define SERVE_FIELD_H
 
 #include <jansson.h>
 #include <stdbool.h>

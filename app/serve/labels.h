@@ -1,6 +1,6 @@
 /* Labels with their scores, the best ones first, as answers have them. */
-#ifndef CLI_SERVE_LABELS_H
-#define CLI_SERVE_LABELS_H
+#ifndef SERVE_LABELS_H
+#define SERVE_LABELS_H
 
 #include "cli/base/json.h"
 

@@ -1,6 +1,6 @@
 /* Embedding texts: the work behind all routes of embeddings. */
-#ifndef CLI_SERVE_EMBED_WORK_H
-#define CLI_SERVE_EMBED_WORK_H
+#ifndef SERVE_EMBED_WORK_H
+#define SERVE_EMBED_WORK_H
 
 #include "call.h"
 

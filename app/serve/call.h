@@ -1,6 +1,6 @@
 /* One request on its way through a route: its fields, its work, and its answer. */
-#ifndef CLI_SERVE_CALL_H
-#define CLI_SERVE_CALL_H
+#ifndef SERVE_CALL_H
+#define SERVE_CALL_H
 
 #include "cli/base/json.h"
 #include "field.h"

@@ -1,6 +1,6 @@
 /* Texts that follow prompts: generations, which join and leave the one session of their model. */
-#ifndef CLI_SERVE_GENERATE_WORK_H
-#define CLI_SERVE_GENERATE_WORK_H
+#ifndef SERVE_GENERATE_WORK_H
+#define SERVE_GENERATE_WORK_H
 
 #include "call.h"
 

@@ -1,4 +1,5 @@
 /* A server from its beginning to its end, and the way of a request to its route. */
+#include "server.h"
 #include "form.h"
 #include "guard.h"
 #include "listen.h"

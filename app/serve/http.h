@@ -1,8 +1,8 @@
 /* HTTP/1.1 by libmicrohttpd: connections, the bytes of requests and answers, and their limits. The only file that
  * includes that library's header is http.c. Each connection has a thread, which calls the functions of http_handlers.
  */
-#ifndef CLI_SERVE_HTTP_H
-#define CLI_SERVE_HTTP_H
+#ifndef SERVE_HTTP_H
+#define SERVE_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

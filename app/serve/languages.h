@@ -1,6 +1,6 @@
 /* Languages of translators, and the translator for two of them. */
-#ifndef CLI_SERVE_LANGUAGES_H
-#define CLI_SERVE_LANGUAGES_H
+#ifndef SERVE_LANGUAGES_H
+#define SERVE_LANGUAGES_H
 
 #include "call.h"
 

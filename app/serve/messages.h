@@ -1,6 +1,6 @@
 /* The messages of a conversation, as OpenAI's and Ollama's requests have them, and the prompt that they are. */
-#ifndef CLI_SERVE_MESSAGES_H
-#define CLI_SERVE_MESSAGES_H
+#ifndef SERVE_MESSAGES_H
+#define SERVE_MESSAGES_H
 
 #include "generate_work.h"
 

@@ -3,8 +3,8 @@
  * A request is a job of items, such as texts. The compute loop takes items of all jobs in turn until a step is full,
  * and computes them in one call; so jobs that arrive together share steps, and a long one does not delay the others for
  * more than a step. What an item's result is does not depend on what else is in the step. */
-#ifndef CLI_SERVE_QUEUE_H
-#define CLI_SERVE_QUEUE_H
+#ifndef SERVE_QUEUE_H
+#define SERVE_QUEUE_H
 
 #include "models.h"
 

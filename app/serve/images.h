@@ -1,6 +1,6 @@
 /* The images of a request: decoded, with their memory counted. */
-#ifndef CLI_SERVE_IMAGES_H
-#define CLI_SERVE_IMAGES_H
+#ifndef SERVE_IMAGES_H
+#define SERVE_IMAGES_H
 
 #include "call.h"
 

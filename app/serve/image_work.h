@@ -1,6 +1,6 @@
 /* Probabilities of the classes of images: the work behind /classify of images. */
-#ifndef CLI_SERVE_IMAGE_WORK_H
-#define CLI_SERVE_IMAGE_WORK_H
+#ifndef SERVE_IMAGE_WORK_H
+#define SERVE_IMAGE_WORK_H
 
 #include "images.h"
 

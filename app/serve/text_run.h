@@ -1,6 +1,6 @@
 /* A request for texts, from its prompts to its answer, whole or as a stream of events. */
-#ifndef CLI_SERVE_TEXT_RUN_H
-#define CLI_SERVE_TEXT_RUN_H
+#ifndef SERVE_TEXT_RUN_H
+#define SERVE_TEXT_RUN_H
 
 #include "sampling_fields.h"
 #include "text_answer.h"

@@ -1,6 +1,6 @@
 /* Texts as JSON, as OpenAI's: a whole answer, or chunk by chunk. */
-#ifndef CLI_SERVE_TEXT_ANSWER_H
-#define CLI_SERVE_TEXT_ANSWER_H
+#ifndef SERVE_TEXT_ANSWER_H
+#define SERVE_TEXT_ANSWER_H
 
 #include "generate_work.h"
 

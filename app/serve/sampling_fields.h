@@ -1,6 +1,6 @@
 /* The fields of requests for texts: how tokens are chosen, where a text ends, and what is told about it. */
-#ifndef CLI_SERVE_SAMPLING_FIELDS_H
-#define CLI_SERVE_SAMPLING_FIELDS_H
+#ifndef SERVE_SAMPLING_FIELDS_H
+#define SERVE_SAMPLING_FIELDS_H
 
 #include "generate_work.h"
 

@@ -1,9 +1,9 @@
 /* Who may ask: keys, the Host header against DNS rebinding, and the origins of web pages. */
-#ifndef CLI_SERVE_GUARD_H
-#define CLI_SERVE_GUARD_H
+#ifndef SERVE_GUARD_H
+#define SERVE_GUARD_H
 
 #include "http.h"
-#include "settings.h"
+#include "cli/serve.h"
 
 enum { SERVE_KEYS = 256 };
 typedef struct serve_guard {
