@@ -3,7 +3,7 @@
 #include "fixtures/tool.h"
 
 #include "cli/fetch/download.h"
-#include "cli/fetch/sha256.h"
+#include "cli/fetch/hash.h"
 
 /* $WHEEL is the file to download. $MISSING: pip is missing. $HANG: the download begins in a process of its own, which
  * writes its id to this file and does not end. */
@@ -43,15 +43,15 @@ static const char *in_folder(const char *name)
 }
 
 /* Returns the small model in `wheel`. */
-static cli_known_model small_model(char wheel_hash[SHA256_TEXT])
+static cli_known_model small_model(char wheel_hash[HASH_TEXT])
 {
     static char data[1 << 16];
     const size_t n = tool_read(in_folder("wheel"), data, sizeof data);
     assert_true(n < sizeof data - 1);
-    sha256 h;
-    sha256_begin(&h);
-    sha256_add(&h, data, n);
-    sha256_end(&h, wheel_hash);
+    hash h;
+    hash_begin(&h, HASH_SHA256);
+    hash_add(&h, data, n);
+    hash_end(&h, wheel_hash);
     return (cli_known_model){
         .name = "small",
         .license = "MIT",
@@ -88,7 +88,7 @@ static int download(const cli_known_model *m, const char *models, bool expect_ne
 static void a_model_is_downloaded_once(void **state)
 {
     (void)state;
-    char hash[SHA256_TEXT];
+    char hash[HASH_TEXT];
     cli_known_model m = small_model(hash);
     char models[256];
     snprintf(models, sizeof models, "%s", in_folder("new/models"));
@@ -107,7 +107,7 @@ static void a_model_is_downloaded_once(void **state)
 static void what_a_killed_process_has_left_is_removed(void **state)
 {
     (void)state;
-    char hash[SHA256_TEXT];
+    char hash[HASH_TEXT];
     const cli_known_model m = small_model(hash);
     assert_int_equal(tool("mkdir -p killed/.small.unfinished/package/model; echo >killed/.small.unfinished/package/x"),
                      0);
@@ -119,7 +119,7 @@ static void what_a_killed_process_has_left_is_removed(void **state)
 static void a_second_process_waits_for_the_first(void **state)
 {
     (void)state;
-    char hash[SHA256_TEXT];
+    char hash[HASH_TEXT];
     const cli_known_model m = small_model(hash);
     assert_int_equal(tool("mkdir -p both/.small.unfinished"), 0);
     assert_int_equal(tool("{ flock 9; echo >held; await \"grep 'waiting for it' $D.err\"; cp -r made/package/model "
@@ -136,7 +136,7 @@ static void a_second_process_waits_for_the_first(void **state)
 static void a_wrong_file_is_refused_and_nothing_is_left(void **state)
 {
     (void)state;
-    char hash[SHA256_TEXT];
+    char hash[HASH_TEXT];
     const char *models = "nothing";
     const cli_known_model good = small_model(hash);
     char folder[256];

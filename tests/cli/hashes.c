@@ -1,8 +1,7 @@
 /* SHA-256 and SHA-1 of known texts, whole and in parts of any length. */
 #include "fixtures/check.h"
 
-#include "cli/fetch/sha1.h"
-#include "cli/fetch/sha256.h"
+#include "cli/fetch/hash.h"
 
 #include <string.h>
 
@@ -22,19 +21,19 @@ static void known_answers_of_sha256(void **state)
          "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        sha256 h;
-        char text[SHA256_TEXT];
-        sha256_begin(&h);
-        sha256_add(&h, known[i].text, strlen(known[i].text));
-        sha256_end(&h, text);
+        hash h;
+        char text[HASH_TEXT];
+        hash_begin(&h, HASH_SHA256);
+        hash_add(&h, known[i].text, strlen(known[i].text));
+        hash_end(&h, text);
         assert_string_equal(text, known[i].hash);
     }
-    sha256 h;
-    char text[SHA256_TEXT];
-    sha256_begin(&h);
+    hash h;
+    char text[HASH_TEXT];
+    hash_begin(&h, HASH_SHA256);
     for (int i = 0; i < 1000000; i++)
-        sha256_add(&h, "a", 1);
-    sha256_end(&h, text);
+        hash_add(&h, "a", 1);
+    hash_end(&h, text);
     assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
@@ -48,18 +47,18 @@ static void known_answers_of_sha1(void **state)
         {"abc", "a9993e364706816aba3e25717850c26c9cd0d89d"},
         {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"},
     };
-    sha1 h;
-    char text[SHA1_TEXT];
+    hash h;
+    char text[HASH_TEXT];
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        sha1_begin(&h);
-        sha1_add(&h, known[i].text, strlen(known[i].text));
-        sha1_end(&h, text);
+        hash_begin(&h, HASH_SHA1);
+        hash_add(&h, known[i].text, strlen(known[i].text));
+        hash_end(&h, text);
         assert_string_equal(text, known[i].hash);
     }
-    sha1_begin(&h);
+    hash_begin(&h, HASH_SHA1);
     for (int i = 0; i < 1000000; i++)
-        sha1_add(&h, "a", 1);
-    sha1_end(&h, text);
+        hash_add(&h, "a", 1);
+    hash_end(&h, text);
     assert_string_equal(text, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 
@@ -67,30 +66,30 @@ static void known_answers_of_sha1(void **state)
 static void parts_do_not_matter(void **state)
 {
     (void)state;
-    char data[130], whole[SHA256_TEXT], parts[SHA256_TEXT];
+    char data[130], whole[HASH_TEXT], parts[HASH_TEXT];
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(7 * i);
     for (size_t n = 0; n <= sizeof data; n++) {
-        sha256 h;
-        sha1 g;
-        sha256_begin(&h);
-        sha256_add(&h, data, n);
-        sha256_end(&h, whole);
+        hash h;
+        hash g;
+        hash_begin(&h, HASH_SHA256);
+        hash_add(&h, data, n);
+        hash_end(&h, whole);
         for (size_t k = 0; k <= n; k++) {
-            sha256_begin(&h);
-            sha256_add(&h, data, k);
-            sha256_add(&h, data + k, n - k);
-            sha256_end(&h, parts);
+            hash_begin(&h, HASH_SHA256);
+            hash_add(&h, data, k);
+            hash_add(&h, data + k, n - k);
+            hash_end(&h, parts);
             assert_string_equal(parts, whole);
         }
-        sha1_begin(&g);
-        sha1_add(&g, data, n);
-        sha1_end(&g, whole);
+        hash_begin(&g, HASH_SHA1);
+        hash_add(&g, data, n);
+        hash_end(&g, whole);
         for (size_t k = 0; k <= n; k++) {
-            sha1_begin(&g);
-            sha1_add(&g, data, k);
-            sha1_add(&g, data + k, n - k);
-            sha1_end(&g, parts);
+            hash_begin(&g, HASH_SHA1);
+            hash_add(&g, data, k);
+            hash_add(&g, data + k, n - k);
+            hash_end(&g, parts);
             assert_string_equal(parts, whole);
         }
     }

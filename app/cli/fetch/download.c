@@ -1,7 +1,7 @@
 #include "download.h"
 #include "cli/base/program.h"
 #include "cli/base/terminal.h"
-#include "sha256.h"
+#include "hash.h"
 #include "unfinished.h"
 
 #include <errno.h>
@@ -83,28 +83,28 @@ static int unpack(const cli_known_model *m, const char *folder)
 
 /* ---- Checks ------------------------------------------------------------------ */
 
-static int hash_file(const char *path, char text[SHA256_TEXT])
+static int hash_file(const char *path, char text[HASH_TEXT])
 {
     enum { BLOCK = 1 << 16 };
     static char block[BLOCK];
-    sha256 h;
+    hash h;
     size_t n;
     FILE *f = fopen(path, "rbe");
     if (!f)
         return cli_fail_errno(path);
-    sha256_begin(&h);
+    hash_begin(&h, HASH_SHA256);
     while (!cli_signal && (n = fread(block, 1, sizeof block, f)) > 0)
-        sha256_add(&h, block, n);
+        hash_add(&h, block, n);
     const int code = cli_signal ? CLI_INTERRUPTED : ferror(f) ? cli_fail_errno(path) : CLI_DONE;
     fclose(f);
-    sha256_end(&h, text);
+    hash_end(&h, text);
     return code;
 }
 
 /* Checks that the folder has this file, with this size and, if requested, this hash. hint: the end of the message. */
 static int check_file(const cli_known_file *file, const char *folder, bool hash, const char *hint)
 {
-    char path[sizeof(att_model_path) + 256], found[SHA256_TEXT];
+    char path[sizeof(att_model_path) + 256], found[HASH_TEXT];
     struct stat s;
     snprintf(path, sizeof path, "%s/%s", folder, file->name);
     if (stat(path, &s))

@@ -119,34 +119,15 @@ int hub_snapshot_refer(const hub_snapshot *p, const char *revision, const char *
 
 /* ---- hashes */
 
-static bool is_git(const hub_blob *b) { return strlen(b->file->hash) == SHA1_TEXT - 1; }
-
-static void hash_begin(hub_blob *b)
+static void begin_hash(hub_blob *b)
 {
     char head[64];
-    if (!is_git(b)) {
-        sha256_begin(&b->hash.whole);
-        return;
+    const bool is_git = strlen(b->file->hash) == HASH_SHA1_DIGITS;
+    hash_begin(&b->hash, is_git ? HASH_SHA1 : HASH_SHA256);
+    if (is_git) {
+        const int n = snprintf(head, sizeof head, "blob %lld", (long long)b->file->bytes); /* which git hashes, too */
+        hash_add(&b->hash, head, (size_t)n + 1);
     }
-    sha1_begin(&b->hash.git);
-    const int n = snprintf(head, sizeof head, "blob %lld", (long long)b->file->bytes); /* which git hashes, too */
-    sha1_add(&b->hash.git, head, (size_t)n + 1);
-}
-
-static void hash_add(hub_blob *b, const void *data, size_t bytes)
-{
-    if (is_git(b))
-        sha1_add(&b->hash.git, data, bytes);
-    else
-        sha256_add(&b->hash.whole, data, bytes);
-}
-
-static void hash_end(hub_blob *b, char found[HUB_HASH])
-{
-    if (is_git(b))
-        sha1_end(&b->hash.git, found);
-    else
-        sha256_end(&b->hash.whole, found);
 }
 
 /* ---- blobs */
@@ -178,7 +159,7 @@ static int continue_file(hub_blob *b)
     static char block[BLOCK];
     ssize_t n = 0;
     while (!cli_signal && b->at <= b->file->bytes && (n = read(b->fd, block, sizeof block)) > 0) {
-        hash_add(b, block, (size_t)n);
+        hash_add(&b->hash, block, (size_t)n);
         b->at += n;
     }
     if (cli_signal)
@@ -204,13 +185,13 @@ int hub_blob_open(hub_blob *b, const hub_snapshot *p, const hub_file *f)
     b->fd = open(b->unfinished.text, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (b->fd < 0)
         return cli_fail_errno(b->unfinished.text);
-    hash_begin(b);
+    begin_hash(b);
     return continue_file(b);
 }
 
 int hub_blob_put(hub_blob *b, const void *data, size_t bytes)
 {
-    hash_add(b, data, bytes);
+    hash_add(&b->hash, data, bytes);
     for (const char *from = data; bytes > 0;) {
         const ssize_t n = write(b->fd, from, bytes);
         if (n < 0 && errno != EINTR)
@@ -228,13 +209,13 @@ int hub_blob_restart(hub_blob *b)
 {
     b->at = 0;
     b->resumed = false;
-    hash_begin(b);
+    begin_hash(b);
     return ftruncate(b->fd, 0) || lseek(b->fd, 0, SEEK_SET) < 0 ? cli_fail_errno(b->unfinished.text) : CLI_DONE;
 }
 
 int hub_blob_finish(hub_blob *b, bool *good, char found[HUB_HASH])
 {
-    hash_end(b, found);
+    hash_end(&b->hash, found);
     *good = b->at == b->file->bytes && !strcmp(found, b->file->hash);
     if (!*good)
         return hub_blob_restart(b);

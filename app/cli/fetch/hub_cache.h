@@ -5,8 +5,7 @@
 #define CLI_FETCH_HUB_CACHE_H
 
 #include "hub_listing.h"
-#include "sha1.h"
-#include "sha256.h"
+#include "hash.h"
 
 #include <attend_model.h>
 
@@ -33,10 +32,7 @@ typedef struct hub_blob {
     int lock, fd; /* fd -1: the blob is there */
     int64_t at;   /* bytes that are in the unfinished file */
     bool resumed; /* an earlier process has written some of them */
-    union {
-        sha1 git; /* of hashes of 40 digits */
-        sha256 whole;
-    } hash;
+    hash hash;    /* SHA-1 as by git, or SHA-256 */
 } hub_blob;
 
 /* Waits for other processes that download the blob. Then b->fd is -1 if it is there, or its unfinished file, which may
