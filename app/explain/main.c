@@ -4,13 +4,6 @@
 
 const cli_command *const cli_commands[] = {&cli_explain, NULL};
 
-static int run(int argc, char **argv)
-{
-    static cli_command own;
-    own = cli_explain;
-    own.program = NULL;
-    own.run = explain_run;
-    return cli_run(&own, "attend explain", argc, argv);
-}
+static int run(int argc, char **argv) { return cli_run_here(&cli_explain, explain_run, argc, argv); }
 
 int main(int argc, char **argv) { return cli_process_run(argc, argv, run); }

@@ -15,13 +15,6 @@ static int fetch(int n, char **arguments)
     return cli_fetch_known(n ? arguments[0] : NULL);
 }
 
-static int run(int argc, char **argv)
-{
-    static cli_command own;
-    own = cli_fetch;
-    own.program = NULL;
-    own.run = fetch;
-    return cli_run(&own, "attend fetch", argc, argv);
-}
+static int run(int argc, char **argv) { return cli_run_here(&cli_fetch, fetch, argc, argv); }
 
 int main(int argc, char **argv) { return cli_process_run(argc, argv, run); }

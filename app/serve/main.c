@@ -11,13 +11,6 @@ static int serve(int n, char **arguments)
     return serve_run(&cli_serve_settings);
 }
 
-static int run(int argc, char **argv)
-{
-    static cli_command own;
-    own = cli_serve;
-    own.program = NULL;
-    own.run = serve;
-    return cli_run(&own, "attend serve", argc, argv);
-}
+static int run(int argc, char **argv) { return cli_run_here(&cli_serve, serve, argc, argv); }
 
 int main(int argc, char **argv) { return cli_process_run(argc, argv, run); }

@@ -93,6 +93,8 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
 
 /* Parses and runs: argv[0] is the command's name. */
 int cli_run(const cli_command *c, const char *path, int argc, char **argv);
+/* Parses and runs in the command's own program (`program`), where this function does it. */
+int cli_run_here(const cli_command *c, int (*run)(int n, char **arguments), int argc, char **argv);
 /* Sets an option's value; `source` is its origin, for messages: "--threads". */
 int cli_option_set(const cli_option *o, const char *source, const char *given);
 /* Returns the command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */

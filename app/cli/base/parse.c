@@ -276,3 +276,13 @@ int cli_run(const cli_command *c, const char *path, int argc, char **argv)
                       : cli_misuse("%s is needed; \"%s --help\" lists them", c->arguments, path);
     return code;
 }
+
+int cli_run_here(const cli_command *c, int (*run)(int n, char **arguments), int argc, char **argv)
+{
+    cli_command here = *c;
+    char path[64];
+    here.program = NULL;
+    here.run = run;
+    snprintf(path, sizeof path, "attend %s", c->name);
+    return cli_run(&here, path, argc, argv);
+}
