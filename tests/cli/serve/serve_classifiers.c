@@ -25,17 +25,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    if (!server.missing)
-        serve_stop(&server);
+    serve_stop(&server);
     folder_remove(&one);
     folder_remove(&three);
     return tool_teardown(state);
-}
-
-static void need_http(void)
-{
-    if (server.missing)
-        skip();
 }
 
 /* ---- the library's scores ---- */
@@ -84,7 +77,7 @@ static void documents_are_ranked_by_the_library_s_scores(void **state)
     (void)state;
     static const char *const paths[] = {"/v1/rerank", "/v2/rerank", "/rerank"};
     float expected[TEXTS];
-    need_http();
+    serve_need(&server);
     classify(&one, true, ATT_TEXT_ACTIVATION_SIGMOID, expected);
     for (size_t i = 0; i < 3; i++) {
         test_answer a =
@@ -102,7 +95,7 @@ static void the_best_documents_are_returned_with_their_texts(void **state)
 {
     (void)state;
     float expected[TEXTS];
-    need_http();
+    serve_need(&server);
     classify(&one, true, ATT_TEXT_ACTIVATION_IDENTITY, expected);
     test_answer a =
         serve_post(&server, "/v1/rerank",
@@ -122,7 +115,7 @@ static void texts_give_the_list_of_tei(void **state)
 {
     (void)state;
     float expected[TEXTS];
-    need_http();
+    serve_need(&server);
     classify(&one, true, ATT_TEXT_ACTIVATION_SIGMOID, expected);
     test_answer a = serve_post(&server, "/rerank", "{\"query\": \"b c\", \"texts\": " LIST ", \"return_text\": true}");
     assert_int_equal(a.status, 200);
@@ -153,7 +146,7 @@ static void texts_are_classified(void **state)
 {
     (void)state;
     float expected[3 * TEXTS], pairs[3 * TEXTS];
-    need_http();
+    serve_need(&server);
     classify(&three, false, ATT_TEXT_ACTIVATION_SOFTMAX, expected);
     classify(&three, true, ATT_TEXT_ACTIVATION_SOFTMAX, pairs);
     test_answer a = serve_post(&server, "/classify", "{\"model\": \"three\", \"input\": " LIST "}");
@@ -198,7 +191,7 @@ static void wrong_requests_are_refused(void **state)
         {"POST /v1/embeddings", NULL, "{\"input\": \"a\"}", 404, "needs a sentence model, and none is served"},
         {"POST /v1/embeddings", NULL, "{\"input\": \"a\", \"model\": \"one\"}", 400, "is a text classifier, but"},
     };
-    need_http();
+    serve_need(&server);
     assert_refused_all(&server, list, sizeof list / sizeof *list);
 }
 

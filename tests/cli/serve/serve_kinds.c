@@ -23,15 +23,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    if (!server.missing)
-        serve_stop(&server);
+    serve_stop(&server);
     return tool_teardown(state);
-}
-
-static void need_http(void)
-{
-    if (server.missing)
-        skip();
 }
 
 /* Reads a file of the folder. */
@@ -106,7 +99,7 @@ static void assert_captions(const test_answer *a, size_t n)
 static void captions_are_those_of_the_tool(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     char *body = request_of("photo.png", ", \"n\": 2");
     assert_int_equal(tool("$A caption --json --nbest 2 photo.png"), 0);
     test_answer a = serve_post(&server, "/caption", body);
@@ -138,7 +131,7 @@ static void assert_classes(const test_answer *a, size_t n)
 static void classes_are_those_of_the_tool(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     char *body = request_of("shoe.png", ", \"top_k\": 3");
     assert_int_equal(tool("$A classify --json -k 3 shoe.png"), 0);
     test_answer a = serve_post(&server, "/classify", body);
@@ -178,7 +171,7 @@ static void assert_recommended(const json_t *items, const int32_t *history, int6
 static void items_are_recommended(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_post(&server, "/recommend",
                                "{\"history\": [\"pear\", \"durian\", \"fig\"], \"k\": 3, \"exclude_seen\": true}");
     assert_int_equal(a.status, 200);
@@ -212,7 +205,7 @@ static void wrong_requests_are_refused(void **state)
         {"POST /recommend", NULL, "{\"history\": [1]}", 400, "history: element 0 is not a string"},
         {"POST /recommend", NULL, "{\"history\": [], \"allow\": [\"durian\"]}", 400, "shop has none of these items"},
     };
-    need_http();
+    serve_need(&server);
     assert_refused_all(&server, list, sizeof list / sizeof *list);
 }
 

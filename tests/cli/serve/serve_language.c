@@ -28,15 +28,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    if (!server.missing)
-        serve_stop(&server);
+    serve_stop(&server);
     return tool_teardown(state);
-}
-
-static void need_http(void)
-{
-    if (server.missing)
-        skip();
 }
 
 #define CHAT "/v1/chat/completions"
@@ -182,7 +175,7 @@ static void assert_text(const char *path, const char *body, const char *text, co
 static void texts_are_those_of_the_command(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     assert_int_equal(tool("$A generate -m chat -n 6 bdcab"), 0);
     assert_string_equal(tool_out, "oeqegs\n");
     assert_text(TEXT, "{\"prompt\": \"bdcab\", \"max_tokens\": 6}", "oeqegs", "length");
@@ -218,7 +211,7 @@ static void seeds_penalties_and_biases_are_those_of_the_command(void **state)
         {"--stop sl --stop qq", "\"stop\": [\"sl\", \"qq\"]"},
     };
     char line[256], body[512];
-    need_http();
+    serve_need(&server);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         snprintf(line, sizeof line, "$A generate -m chat -n 20 --quiet %s bdcab", list[i].options);
         assert_int_equal(tool(line), 0);
@@ -231,7 +224,7 @@ static void seeds_penalties_and_biases_are_those_of_the_command(void **state)
 static void texts_of_many_prompts_are_in_order(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_post(&server, TEXT,
                                "{\"prompt\": [\"bdcab\", \"t\"], \"max_tokens\": 8, \"n\": 2, \"temperature\": 2, "
                                "\"seed\": 5}");
@@ -268,7 +261,7 @@ static void assert_tokens(const json_t *content, const json_t *tokens)
 static void log_probabilities_are_those_of_the_command(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     assert_int_equal(tool("echo bdcab | $A chat -m chat -n 6 --json --top-logprobs 3"), 0);
     json_t *v = line_json(0);
     test_answer a = serve_post(&server, CHAT,
@@ -290,7 +283,7 @@ static void log_probabilities_are_those_of_the_command(void **state)
 static void streams_have_the_same_texts(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     events e = stream("POST " CHAT, "{\"messages\": [{\"role\": \"user\", \"content\": \"bdcab\"}], \"max_tokens\": 6, "
                                     "\"stream\": true, \"logprobs\": true, \"stream_options\": {\"include_usage\": "
                                     "true}}");
@@ -317,7 +310,7 @@ static void conversations_are_those_of_ollama_too(void **state)
     (void)state;
     char head[4096], text[64] = "", *part;
     ssize_t n;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_post(&server, "/api/chat",
                                "{\"model\": \"chat\", \"messages\": [{\"role\": \"user\", \"content\": \"bdcab\", "
                                "\"images\": []}], \"stream\": false, \"options\": {\"num_predict\": 6, \"seed\": 1}}");
@@ -384,7 +377,7 @@ static void bits_do_not_depend_on_who_else_asks(void **state)
     (void)state;
     client together[CLIENTS], alone;
     pthread_t thread[CLIENTS];
-    need_http();
+    serve_need(&server);
     for (int i = 0; i < CLIENTS; i++) {
         together[i].number = i;
         assert_int_equal(pthread_create(&thread[i], NULL, ask, &together[i]), 0);
@@ -419,7 +412,7 @@ static bool answers_within(int fd, int milliseconds)
 static void a_client_that_leaves_gives_its_room_to_one_that_waits(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     const double left = serve_metric(&server, "attend_rejected_total{why=\"left\"}");
     const int endless = begin_stream("POST " TEXT, ENDLESS), waits = serve_connect(&server);
     serve_ask(waits, "POST " TEXT, "", WAITS);
@@ -444,7 +437,7 @@ static void a_client_that_leaves_gives_its_room_to_one_that_waits(void **state)
 static void a_client_that_does_not_read_delays_no_other(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     const int endless = begin_stream("POST " TEXT, ENDLESS);
     assert_text(TEXT, "{\"model\": \"long\", \"prompt\": \"bdcab\", \"max_tokens\": 6}", "oeqegs", "length");
     poll(NULL, 0, 300); /* while its socket fills */
@@ -455,7 +448,7 @@ static void a_client_that_does_not_read_delays_no_other(void **state)
 static void a_client_that_only_reads_gets_all(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     const int fd = serve_connect(&server);
     serve_ask(fd, "POST " TEXT, "",
               "{\"model\": \"long\", \"prompt\": \"bdcab\", \"max_tokens\": 2000, \"stream\": true}");
@@ -525,7 +518,7 @@ static void wrong_requests_are_refused(void **state)
         {"POST /api/embed", NULL, "{\"input\": \"a\"}", 404, "needs a sentence model, and none is served"},
         {"GET " CHAT, NULL, NULL, 405, "another method"},
     };
-    need_http();
+    serve_need(&server);
     assert_refused_all(&server, list, sizeof list / sizeof *list);
 }
 

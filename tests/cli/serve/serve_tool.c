@@ -22,15 +22,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    if (!server.missing)
-        serve_stop(&server);
+    serve_stop(&server);
     return tool_teardown(state);
-}
-
-static void need_http(void)
-{
-    if (server.missing)
-        skip();
 }
 
 /* ---- embeddings ---- */
@@ -61,7 +54,7 @@ static void vectors_are_those_of_the_library(void **state)
 {
     (void)state;
     float expected[TEXTS * DIM];
-    need_http();
+    serve_need(&server);
     embed(texts, TEXTS, expected);
     test_answer a =
         serve_post(&server, "/v1/embeddings",
@@ -83,7 +76,7 @@ static void a_list_of_one_is_tei_s_and_ollama_s_too(void **state)
 {
     (void)state;
     float expected[DIM];
-    need_http();
+    serve_need(&server);
     embed(texts, 1, expected);
     test_answer a = serve_post(&server, "/embed", "{\"inputs\": \"a b c\"}");
     assert_int_equal(a.status, 200);
@@ -102,7 +95,7 @@ static void ids_are_texts(void **state)
 {
     (void)state;
     float expected[DIM];
-    need_http();
+    serve_need(&server);
     embed(texts, 1, expected);
     test_answer a = serve_post(&server, "/v1/embeddings", "{\"input\": [2, 5, 6, 7, 3]}"),
                 b = serve_post(&server, "/embeddings", "{\"input\": [[2, 30, 3], [2, 5, 6, 7, 3]]}");
@@ -122,7 +115,7 @@ static void base64_has_the_same_bits(void **state)
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     float expected[DIM];
     unsigned char bytes[DIM * 4 + 3];
-    need_http();
+    serve_need(&server);
     embed(texts, 1, expected);
     test_answer a = serve_post(&server, "/v1/embeddings", "{\"input\": \"a b c\", \"encoding_format\": \"base64\"}");
     const char *text =
@@ -144,7 +137,7 @@ static void similarities_are_cosines(void **state)
 {
     (void)state;
     float v[3 * DIM];
-    need_http();
+    serve_need(&server);
     embed(texts, 3, v);
     test_answer a =
         serve_post(&server, "/similarity",
@@ -162,7 +155,7 @@ static void similarities_are_cosines(void **state)
 static void dimensions_truncate_vectors(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_post(&server, "/v1/embeddings", "{\"input\": \"a b c\", \"dimensions\": 3}");
     const json_t *v = json_object_get(json_array_get(json_object_get(a.json, "data"), 0), "embedding");
     double square = 0;
@@ -178,7 +171,7 @@ static void dimensions_truncate_vectors(void **state)
 static void tokens_have_offsets_and_are_decoded(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_post(&server, "/tokenize", "{\"inputs\": [\"ab x\"], \"model\": \"tiny\"}");
     assert_int_equal(a.status, 200);
     const json_t *list = json_array_get(a.json, 0), *first = json_array_get(list, 0), *last = json_array_get(list, 3);
@@ -238,7 +231,7 @@ static void bits_do_not_depend_on_who_else_asks(void **state)
     (void)state;
     client together[CLIENTS], alone = {0};
     pthread_t thread[CLIENTS];
-    need_http();
+    serve_need(&server);
     for (int i = 0; i < CLIENTS; i++) {
         together[i].number = i;
         assert_int_equal(pthread_create(&thread[i], NULL, ask_all, &together[i]), 0);
@@ -307,7 +300,7 @@ static void wrong_requests_are_refused(void **state)
         {"POST /embed", "Transfer-Encoding: gzip\r\n\r\n", NULL, 400, "chunked"},
         {"POST /embed", "Content-Length: 99999999\r\n", NULL, 413, "--max-body"},
     };
-    need_http();
+    serve_need(&server);
     assert_refused_all(&server, list, sizeof list / sizeof *list);
 }
 
@@ -317,7 +310,7 @@ static void what_is_sent_in_chunks_is_counted(void **state)
     enum { PARTS = 40, PART = 1 << 15 }; /* more than the 1 MB of --max-body */
     static char part[PART];
     char head[16];
-    need_http();
+    serve_need(&server);
     int fd = serve_connect(&server);
     serve_ask(fd, "POST /embed", "Transfer-Encoding: chunked\r\n", NULL);
     static const char whole[] = "b\r\n{\"inputs\": \r\n4\r\n\"a\"}\r\n0\r\n\r\n";
@@ -347,7 +340,7 @@ static void the_server_describes_itself(void **state)
     (void)state;
     static const char *const open[] = {"/health", "/livez", "/readyz", "/info", "/v1/models", "/v1/models/tiny"};
     char what[64];
-    need_http();
+    serve_need(&server);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
         snprintf(what, sizeof what, "GET %s", open[i]);
         test_answer a = serve_once(&server, what, "", NULL);
@@ -395,7 +388,7 @@ static void the_document_has_all_routes_and_fields(void **state)
     static char document[1 << 16];
     const char *path, *name;
     json_t *route, *field;
-    need_http();
+    serve_need(&server);
     tool_read("docs/SERVE.md", document, sizeof document);
     test_answer a = serve_once(&server, "GET /openapi.json", "", NULL);
     assert_int_equal(a.status, 200);

@@ -20,15 +20,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    if (!server.missing)
-        serve_stop(&server);
+    serve_stop(&server);
     return tool_teardown(state);
-}
-
-static void need_http(void)
-{
-    if (server.missing)
-        skip();
 }
 
 static const char bearer[] = "Authorization: Bearer secret\r\n";
@@ -66,7 +59,7 @@ static void a_text_is_translated(void **state)
 {
     (void)state;
     char expected[256];
-    need_http();
+    serve_need(&server);
     translate("Ich lese ein Buch.", 1, 0, expected);
     test_answer a =
         serve_once(&server, "POST /translate", bearer,
@@ -80,7 +73,7 @@ static void lines_stay_where_they_are(void **state)
 {
     (void)state;
     char one[256], two[256], expected[600];
-    need_http();
+    serve_need(&server);
     translate("Ich lese ein Buch.", 1, 0, one);
     translate("Guten Morgen!", 1, 0, two);
     snprintf(expected, sizeof expected, "%s\n\n  \n%s\n", one, two);
@@ -103,7 +96,7 @@ static void alternatives_are_the_next_best(void **state)
 {
     (void)state;
     char expected[256];
-    need_http();
+    serve_need(&server);
     test_answer a =
         serve_once(&server, "POST /translate", bearer,
                    "{\"q\": \"Guten Morgen!\", \"source\": \"de\", \"target\": \"en\", \"alternatives\": 2}");
@@ -135,7 +128,7 @@ static void forms_are_read(void **state)
 {
     (void)state;
     char expected[256];
-    need_http();
+    serve_need(&server);
     translate("Ich heiße Ann & lese.", 1, 0, expected);
     assert_form("application/x-www-form-urlencoded; charset=utf-8",
                 "q=Ich+hei%c3%9fe+Ann+%26+lese.&source=de&target=en&alternatives=0&api_key=other+key", expected);
@@ -150,7 +143,7 @@ static void forms_are_read(void **state)
 static void languages_are_those_of_the_model(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_once(&server, "GET /languages", "", NULL);
     const json_t *l = json_array_get(a.json, 0);
     assert_int_equal(json_array_size(a.json), 1);
@@ -187,7 +180,7 @@ static void wrong_requests_are_refused(void **state)
         {"GET /metrics", NULL, NULL, 401, "a key is needed"},
         {"POST /v1/embeddings", NULL, "{\"input\": \"a\"}", 401, "a key is needed"},
     };
-    need_http();
+    serve_need(&server);
     assert_refused_all(&server, list, sizeof list / sizeof *list);
 }
 
@@ -195,7 +188,7 @@ static void each_key_opens(void **state)
 {
     (void)state;
     static const char *const headers[] = {bearer, "X-Api-Key: other key\r\n", "authorization: bearer other key\r\n"};
-    need_http();
+    serve_need(&server);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         test_answer a = serve_once(&server, "GET /v1/models", headers[i], NULL);
         assert_int_equal(a.status, 200);
@@ -209,7 +202,7 @@ static void each_key_opens(void **state)
 static void pages_of_a_listed_origin_may_ask(void **state)
 {
     (void)state;
-    need_http();
+    serve_need(&server);
     test_answer a = serve_once(&server, "OPTIONS /translate",
                                "Origin: https://pages.example\r\nAccess-Control-Request-Method: POST\r\n"
                                "Access-Control-Request-Headers: authorization, content-type, x-stainless-os\r\n",
