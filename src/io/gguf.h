@@ -73,7 +73,5 @@ const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
 /* Makes a view of the tensor, in its type. */
 att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out);
-/* Reads the tensor's numbers, dequantized -> out [elements] */
-att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
 
 #endif

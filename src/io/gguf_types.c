@@ -68,11 +68,3 @@ att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out)
 {
     return att_wrap(out, (void *)(uintptr_t)t->data, att_gguf_type_of(t->type)->dtype, t->rank, t->dim, NULL);
 }
-
-att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
-{
-    att_tensor from, to;
-    att_status s = att_gguf_view(t, &from);
-    s = s ? s : att_wrap(&to, out, ATT_F32, t->rank, t->dim, NULL);
-    return s ? s : att_tensor_convert(ctx, &from, &to);
-}
