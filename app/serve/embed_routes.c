@@ -1,5 +1,5 @@
 /* Routes of embeddings: OpenAI's and those of text-embeddings-inference (TEI). */
-#include "base64.h"
+#include "cli/base/base64.h"
 #include "embed_work.h"
 #include "routes.h"
 
@@ -38,7 +38,7 @@ static void write_base64(cli_json *j, FILE *f, const float *vector, int64_t n)
 {
     cli_json_begin_value(j, "embedding");
     putc('"', f);
-    base64_write(f, vector, (size_t)n * sizeof *vector);
+    cli_base64_write(f, vector, (size_t)n * sizeof *vector);
     putc('"', f);
 }
 

@@ -124,22 +124,19 @@ static json_t *read_multipart(const http_request *r, const serve_field *fields)
     if (!find_boundary(r, boundary, sizeof boundary))
         return o;
     const size_t n = strlen(boundary);
-    const char *end = r->body + r->bytes, *at = r->body;
-    if (r->bytes < n - 2 || memcmp(at, boundary + 2, n - 2)) /* the first one begins the body */
-        at = memmem(at, r->bytes, boundary, n);
-    else
-        at -= 2;
-    while (at) {
-        const char *head = at + n, *blank = memmem(head, (size_t)(end - head), "\r\n\r\n", 4);
+    const char *end = r->body + r->bytes, *first = memmem(r->body, r->bytes, boundary, n);
+    const bool begins = r->bytes >= n - 2 && !memcmp(r->body, boundary + 2, n - 2); /* without "\r\n" */
+    const char *head = begins ? r->body + n - 2 : first ? first + n : NULL;
+    while (head) {
+        const char *blank = memmem(head, (size_t)(end - head), "\r\n\r\n", 4);
         if (!blank)
             break;
         const char *data = blank + 4, *next = memmem(data - 2, (size_t)(end - data) + 2, boundary, n);
         if (!next)
             break;
-        next = next < data ? data : next;
         if (part_name(head, (size_t)(blank - head), name, sizeof name))
-            add_value(o, name, value_of(fields, name, data, (size_t)(next - data)));
-        at = memmem(data - 2, (size_t)(end - data) + 2, boundary, n);
+            add_value(o, name, value_of(fields, name, data, next < data ? 0 : (size_t)(next - data)));
+        head = next + n;
     }
     return o;
 }

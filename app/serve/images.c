@@ -1,6 +1,6 @@
 #include "images.h"
 
-#include "base64.h"
+#include "cli/base/base64.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool read_image(serve_call *c, const char *field, const char *given, size
     if (!c->is_form) {
         given = after_head(given, &bytes);
         file = malloc(bytes / 4 * 3 + 3);
-        if (!file || !base64_read(given, bytes, file, &n)) {
+        if (!file || !cli_base64_read(given, bytes, file, &n)) {
             serve_refuse(c, file ? 400 : 503, field, file ? "%s is not base64 of an image file" : "%s: out of memory",
                          label);
             free(file);

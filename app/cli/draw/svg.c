@@ -1,5 +1,6 @@
 #include "svg.h"
 
+#include "cli/base/base64.h"
 #include "cli/base/utf8.h"
 
 #include <math.h>
@@ -104,19 +105,6 @@ void svg_circle(FILE *f, double x, double y, double radius, color fill, const ch
     end_shape(f, "circle", tooltip);
 }
 
-static void base64(FILE *f, const uint8_t *data, size_t bytes)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < bytes; i += 3) {
-        const size_t n = bytes - i < 3 ? bytes - i : 3;
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < n ? data[i + k] : 0u);
-        for (size_t k = 0; k < 4; k++)
-            fputc(k <= n ? digits[bits >> (18 - 6 * k) & 63] : '=', f);
-    }
-}
-
 void svg_image(FILE *f, double x, double y, double width, double height, const uint8_t *png, size_t bytes)
 {
     fputs("<image", f);
@@ -125,7 +113,7 @@ void svg_image(FILE *f, double x, double y, double width, double height, const u
     number(f, "width", width);
     number(f, "height", height);
     fputs(" preserveAspectRatio=\"none\" href=\"data:image/png;base64,", f);
-    base64(f, png, bytes);
+    cli_base64_write(f, png, bytes);
     fputs("\"/>\n", f);
 }
 

@@ -5,7 +5,7 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void base64_write(FILE *f, const void *bytes, size_t n)
+void cli_base64_write(FILE *f, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
     char text[1024];
@@ -32,7 +32,7 @@ static unsigned value_of(char c)
     return at ? (unsigned)(at - alphabet) : 64;
 }
 
-bool base64_read(const char *text, size_t n, unsigned char *to, size_t *bytes)
+bool cli_base64_read(const char *text, size_t n, unsigned char *to, size_t *bytes)
 {
     uint32_t x = 0;
     unsigned digits = 0, padding = 0;
