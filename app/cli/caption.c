@@ -1,6 +1,7 @@
 /* attend caption: captions of images. */
 #include "cli/base/json.h"
 #include "cli/base/progress.h"
+#include "cli/base/shard.h"
 #include "cli/base/utf8.h"
 #include "cli/caption/caption_maps.h"
 #include "cli/caption/captioner.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *model_name = CLI_CAPTIONER_SHIPPED, *attention_path, *background_name;
+static const char *model_name = CLI_CAPTIONER_SHIPPED, *attention_path, *background_name, *output_path;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t n_best = 1, threads;
 static cli_types types;
@@ -23,6 +24,8 @@ static const cli_option options[] = {
      .help = "print the N best captions of each image; at most --beam"},
     {"attention", 'a', "FILE", .text = &attention_path, .writes = true, .quiet = true,
      .help = "draw where in the first image each word of its caption comes from, to this file: " PICTURE_FORMATS},
+    CLI_OUTPUT(&output_path),
+    CLI_SHARD,
     CLI_BACKGROUND(&background_name),
     CLI_SKIP_BROKEN(&skip_broken),
     CLI_TYPES(types),
@@ -33,9 +36,9 @@ static const cli_option options[] = {
 
 /* ---- What is printed ---------------------------------------------------------- */
 
-static void print_json(const cli_captioner *m, const char *path, const att_image_caption *c)
+static void print_json(const cli_captioner *m, FILE *f, const char *path, const att_image_caption *c)
 {
-    cli_json j = cli_json_begin(stdout);
+    cli_json j = cli_json_begin(f);
     cli_json_string(&j, "image", path);
     cli_json_array(&j, "captions");
     for (int64_t k = 0; k < n_best && c[k].text; k++) {
@@ -52,24 +55,24 @@ static void print_json(const cli_captioner *m, const char *path, const att_image
 }
 
 /* Prints a line for each caption, which can be cut at its tab. Tabs and line ends in a path become spaces. */
-static void print_lines(const cli_captioner *m, const char *path, const att_image_caption *c)
+static void print_lines(const cli_captioner *m, FILE *f, const char *path, const att_image_caption *c)
 {
     (void)m;
     for (int64_t k = 0; k < n_best && c[k].text; k++) {
         for (const char *p = path; *p; p++)
-            putchar(*p == '\t' || *p == '\n' || *p == '\r' ? ' ' : *p);
-        printf("\t%s\n", c[k].text);
+            putc(*p == '\t' || *p == '\n' || *p == '\r' ? ' ' : *p, f);
+        fprintf(f, "\t%s\n", c[k].text);
     }
 }
 
 /* Prints the captions of an image for people. */
-static void print_terminal(const cli_captioner *m, const char *path, const att_image_caption *c)
+static void print_terminal(const cli_captioner *m, FILE *f, const char *path, const att_image_caption *c)
 {
     (void)m;
-    utf8_field(stdout, path, utf8_width(path), 0);
-    putchar('\n');
+    utf8_field(f, path, utf8_width(path), 0);
+    putc('\n', f);
     for (int64_t k = 0; k < n_best && c[k].text; k++)
-        printf("  %s\n", c[k].text);
+        fprintf(f, "  %s\n", c[k].text);
 }
 
 /* ---- The work ------------------------------------------------------------------ */
@@ -101,9 +104,9 @@ static int print(work *w, const char *path, const att_image *image, const att_im
 {
     static int terminal = -1;
     if (terminal < 0)
-        terminal = isatty(STDOUT_FILENO);
+        terminal = cli_output_is_terminal(&w->in.out);
     path = strcmp(path, "-") ? path : "standard input";
-    (json ? print_json : terminal ? print_terminal : print_lines)(&w->m, path, c);
+    (json ? print_json : terminal ? print_terminal : print_lines)(&w->m, w->in.out.file, path, c);
     if (!attention_path || w->drawn)
         return CLI_DONE;
     w->drawn = true;
@@ -138,7 +141,7 @@ static int check(void)
 
 static int run(int n, char **arguments)
 {
-    work w = {.in = {.options.size = sizeof w.in.options, .skip_broken = skip_broken}};
+    work w = {.in = {.options.size = sizeof w.in.options, .skip_broken = skip_broken, .output = output_path}};
     uint8_t background[3];
     int code = check();
     if (!code)

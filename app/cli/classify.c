@@ -1,5 +1,6 @@
 /* attend classify: classifies images or texts. */
 #include "cli/base/progress.h"
+#include "cli/base/shard.h"
 #include "cli/base/utf8.h"
 #include "cli/classifier/classify_texts.h"
 #include "cli/draw/classes.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background_name;
+static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background_name, *output_path;
 static cli_texts_to_classify of_texts = {.format = CLI_PAIRS_BY_NAME};
 static int64_t top = 5, layer = -1, head = -1, threads;
 static cli_types types;
@@ -42,6 +43,8 @@ static const cli_option options[] = {
      .help = "layer of --attention, from 0; default: rollout, the product of the attention of all layers"},
     {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
      .help = "head of --attention, from 0; default: the mean of all"},
+    CLI_OUTPUT(&output_path),
+    CLI_SHARD,
     CLI_BACKGROUND(&background_name),
     CLI_SKIP_BROKEN(&skip_broken),
     CLI_TYPES(types),
@@ -59,19 +62,19 @@ static cli_classes classes_of(const cli_vision *m)
     return (cli_classes){.model = m->model, .label = label_of, .n = m->info.classes, .top = top};
 }
 
-static void print_json(const cli_classes *c, const char *path, const float *probability, const int64_t *best)
+static void print_json(const cli_classes *c, FILE *f, const char *path, const float *probability, const int64_t *best)
 {
-    cli_json j = cli_json_begin(stdout);
+    cli_json j = cli_json_begin(f);
     cli_json_string(&j, "image", path);
     cli_classes_json(c, &j, probability, best);
     cli_json_close(&j);
 }
 
 /* A line, to be cut at its tabs. */
-static void print_line(const cli_classes *c, const char *path, const float *probability, const int64_t *best)
+static void print_line(const cli_classes *c, FILE *f, const char *path, const float *probability, const int64_t *best)
 {
-    cli_classes_field(path, strlen(path));
-    cli_classes_line(c, probability, best);
+    cli_classes_field(f, path, strlen(path));
+    cli_classes_line(c, f, probability, best);
 }
 
 /* ---- The work ------------------------------------------------------------------ */
@@ -114,11 +117,14 @@ static int print(work *w, const char *path, const att_image *image, const float 
 {
     static int bars = -1;
     if (bars < 0)
-        bars = isatty(STDOUT_FILENO);
+        bars = cli_output_is_terminal(&w->in.out);
     path = strcmp(path, "-") ? path : "standard input";
     const cli_classes c = classes_of(&w->m);
     cli_classes_choose(&c, probability, w->best);
-    (json ? print_json : bars ? cli_classes_bars : print_line)(&c, path, probability, w->best);
+    if (!json && bars)
+        cli_classes_bars(&c, path, probability, w->best);
+    else
+        (json ? print_json : print_line)(&c, w->in.out.file, path, probability, w->best);
     if (!attention_path || w->drawn)
         return CLI_DONE;
     w->drawn = true;
@@ -153,7 +159,7 @@ static const char *text_option(void)
 
 static int run_images(int n, char **arguments)
 {
-    work w = {.in = {.options.size = sizeof w.in.options, .skip_broken = skip_broken}};
+    work w = {.in = {.options.size = sizeof w.in.options, .skip_broken = skip_broken, .output = output_path}};
     uint8_t background[3];
     if (!attention_path && (layer >= 0 || head >= 0))
         return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
@@ -203,6 +209,7 @@ static int run(int n, char **arguments)
     of_texts.threads = threads;
     of_texts.top = top;
     of_texts.json = json;
+    of_texts.output = output_path;
     return cli_classify_texts(&of_texts, n, arguments);
 }
 

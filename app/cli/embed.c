@@ -2,6 +2,7 @@
 #include "cli/base/grow.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/base/shard.h"
 #include "cli/base/temporary.h"
 #include "cli/base/unknown_tokens.h"
 #include "cli/sentence/embedder.h"
@@ -41,6 +42,7 @@ static const cli_option options[] = {
     {"tokens", 0, NULL, .flag = &with_tokens,
      .help = "in jsonl, also write how many tokens each line has, and whether it was truncated"},
     CLI_OUTPUT(&output_path),
+    CLI_SHARD,
     CLI_TYPES(types),
     CLI_SKIP_BROKEN(&skip_broken),
     CLI_BACKGROUND(&background),
@@ -182,9 +184,10 @@ static int stream(sink *s, cli_lines *in, cli_output *out, int64_t *done)
         code = cli_lines_next(in, m->block);
         if (code || in->count == 0)
             break;
-        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &truncated, failed, *done);
+        const int64_t before = in->before + *done;
+        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &truncated, failed, before);
         if (!code)
-            code = add_block(s, in, vectors, failed, *done);
+            code = add_block(s, in, vectors, failed, before);
         if (code)
             break;
         *done += in->count;
@@ -308,6 +311,10 @@ static int check_options(void)
     format = format < 0 ? CLI_VECTORS_JSONL : format;
     if (ranges_path && calibration_path)
         return cli_misuse("--ranges does not go with --calibration");
+    if (cli_shard_given() && has_ranges() && !ranges_path && !calibration_path)
+        return cli_misuse(
+            "--precision %s with --shard needs --ranges or --calibration: those of each part would differ",
+            att_precision_name((att_precision)precision));
     if (table && format != CLI_VECTORS_PGVECTOR && format != CLI_VECTORS_SQLITE)
         return cli_misuse("--table is of the formats pgvector and sqlite-vec, not of %s", cli_vector_format(format));
     if (table && !is_identifier(table))

@@ -1,7 +1,9 @@
 /* attend recommend: the items that come next after a history. */
+#include "cli/base/finished.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/base/shard.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/picture.h"
 #include "cli/model/checkpoints.h"
@@ -78,6 +80,7 @@ static const cli_option options[] = {
     {"vector-format", 0, CLI_VECTOR_FORMATS, .choice = &vector_format,
      .help = "format of --vectors, as of attend embed; default: npy"},
     CLI_OUTPUT(&output_path),
+    CLI_SHARD,
     CLI_TYPES(types),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -196,12 +199,21 @@ static int add_user(work *w, int64_t user)
 
 /* ---- What is requested ---------------------------------------------------------- */
 
+/* Returns which of n rows are of the shard, and sets what depends on it. */
+static cli_range begin_rows(work *w, int64_t n)
+{
+    const cli_range r = cli_shard_of(n);
+    w->total = r.end - r.first;
+    w->vectors.before = r.first;
+    return r;
+}
+
 static int of_users(work *w)
 {
+    const cli_range r = begin_rows(w, all_users ? w->log.info.users : users.n);
     int64_t user = 0;
     int code = CLI_DONE;
-    w->total = all_users ? w->log.info.users : users.n;
-    for (int64_t i = 0; !code && i < w->total; i++) {
+    for (int64_t i = r.first; !code && i < r.end; i++) {
         if (!all_users)
             code = cli_interactions_user(&w->log, data.path, users.text[i], &user);
         if (!code)
@@ -212,9 +224,9 @@ static int of_users(work *w)
 
 static int of_histories(work *w)
 {
+    const cli_range r = begin_rows(w, histories.n);
     int code = CLI_DONE;
-    w->total = histories.n;
-    for (int i = 0; !code && i < histories.n; i++)
+    for (int64_t i = r.first; !code && i < r.end; i++)
         code = add(w, histories.text[i]);
     return code || w->h.n == 0 ? code : recommend(w);
 }
@@ -223,8 +235,10 @@ static int of_histories(work *w)
 static int of_lines(work *w)
 {
     cli_lines in;
-    int64_t number = 0;
     int code = cli_lines_open(&in, 0, NULL);
+    if (!code)
+        code = cli_lines_shard(&in);
+    int64_t number = in.before;
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
@@ -243,8 +257,9 @@ static int of_lines(work *w)
 
 static int of_similar(work *w)
 {
+    const cli_range shard = cli_shard_of(similar.n);
     int code = CLI_DONE;
-    for (int i = 0; !code && i < similar.n; i++) {
+    for (int64_t i = shard.first; !code && i < shard.end; i++) {
         att_recommendation r;
         const int64_t item = att_recommender_find_item(w->m.model, similar.text[i]);
         if (item < 0)
@@ -281,14 +296,15 @@ static int of_items(work *w, int32_t *items, int64_t first, int64_t end, int64_t
 
 static int of_all_items(work *w)
 {
-    const int64_t all = w->m.info.items;
+    const cli_range r = cli_shard_of(w->m.info.items);
+    const int64_t all = r.end - r.first;
     int64_t without = 0;
     int32_t *items = malloc(ITEMS * sizeof *items);
     int code = items ? CLI_DONE : cli_fail_memory();
-    for (int64_t i = 0; !code && i < all; i += ITEMS) {
-        const int64_t end = i + ITEMS < all ? i + ITEMS : all;
+    for (int64_t i = r.first; !code && i < r.end; i += ITEMS) {
+        const int64_t end = i + ITEMS < r.end ? i + ITEMS : r.end;
         code = of_items(w, items, i, end, &without);
-        cli_progress_show(&w->progress, end, "items", (double)end / (double)all);
+        cli_progress_show(&w->progress, end - r.first, "items", (double)(end - r.first) / (double)all);
     }
     free(items);
     if (!code && without > 0)
@@ -296,18 +312,6 @@ static int of_all_items(work *w)
                  "an action in training",
                  (long long)without, (long long)all);
     return code;
-}
-
-/* Reports how many rows of vectors are zeros. */
-static void report_vectors(const work *w)
-{
-    const long long n = w->vectors.without, rows = w->vectors.rows;
-    if (n > 0 && w->done == 0)
-        cli_note("%s: %lld of %lld items %s no vector, having had neither a text nor an action in training: zeros",
-                 vectors_path, n, rows, plural(n, "has", "have"));
-    else if (n > 0)
-        cli_note("%s: %lld of %lld histories %s no item that the model knows: zeros", vectors_path, n, rows,
-                 plural(n, "has", "have"));
 }
 
 /* ---- The work ------------------------------------------------------------------- */
@@ -391,15 +395,6 @@ static int check_options(void)
     return code ? code : check_others(first, !of_item);
 }
 
-/* Returns whether an unknown id has spaces, so that it may be several ids. */
-static bool has_spaces(const cli_unknown *u)
-{
-    for (int i = 0; i < u->n; i++)
-        if (strchr(u->text[i], ' '))
-            return true;
-    return false;
-}
-
 static void report(const work *w)
 {
     char list[CLI_UNKNOWN_LIST];
@@ -407,7 +402,8 @@ static void report(const work *w)
     if (w->unknown.lines > 0)
         cli_note("%lld of %lld %s items that the model does not know, which are left out: %s%s",
                  (long long)w->unknown.lines, (long long)w->done, plural(w->done, "history has", "histories have"),
-                 list, !data.path && has_spaces(&w->unknown) ? "; ids are separated by commas or tabs" : "");
+                 list,
+                 !data.path && cli_unknown_has_spaces(&w->unknown) ? "; ids are separated by commas or tabs" : "");
     if (w->popular > 0)
         cli_note("%lld of %lld %s no item that the model knows: the most popular items are recommended",
                  (long long)w->popular, (long long)w->done, plural(w->done, "history has", "histories have"));
@@ -443,7 +439,7 @@ static int write_vectors(work *w)
         code = of_history ? answer_each(w) : cli_item_vectors_add_items(&w->vectors);
     code = cli_item_vectors_close(&w->vectors, code);
     if (!code)
-        report_vectors(w);
+        cli_item_vectors_report(&w->vectors, vectors_path, !of_history);
     return code;
 }
 
@@ -544,6 +540,8 @@ static int run(int n, char **arguments)
     int code = check_options();
     if (!code)
         code = cli_interactions_copy_pipe(&data);
+    if (!code && !users.n && !all_users && !similar.n && !all_items && !histories.n && !vectors_path)
+        code = cli_finished_add_input();
     if (!code)
         code = cli_model_open(&w->m.base, &cli_recommender_kind, model_name, types, threads);
     if (!code)

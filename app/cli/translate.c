@@ -4,6 +4,7 @@
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/base/shard.h"
 #include "cli/base/unknown_tokens.h"
 #include "cli/translate/alignment.h"
 
@@ -38,6 +39,7 @@ static const cli_option options[] = {
     CLI_FILE(&file),
     CLI_SENTENCE(&texts),
     CLI_OUTPUT(&output_path),
+    CLI_SHARD,
     CLI_JSON(&json),
     {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
     {"prefix", 0, "TEXT", .text = &prefix, .quiet = true,
@@ -157,7 +159,7 @@ static int translate(const cli_translator *m, const cli_lines *in, block *b)
                     .tokens = b->tokens, .status = b->status, .progress = cli_share_report, .user = &b->progress);
     cli_share_next(&b->progress, in->count, in->total > 0 ? in->done / in->total : 0);
     const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, b->translations);
-    const int code = s == ATT_ERR_FORMAT ? find_damaged(m, in, b->progress.done, o) : CLI_DONE;
+    const int code = s == ATT_ERR_FORMAT ? find_damaged(m, in, in->before + b->progress.done, o) : CLI_DONE;
     return code ? code : cli_status(m->base.ctx, s);
 }
 
@@ -203,7 +205,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
         code = translate(m, in, &b);
         if (code)
             break;
-        report_failed(m, &b, in->count, b.progress.done);
+        report_failed(m, &b, in->count, in->before + b.progress.done);
         code = write_block(out->file, m, in, b.translations);
         for (int64_t i = 0; i < in->count * n_best; i++)
             att_translation_free(m->base.ctx, &b.translations[i]);

@@ -13,8 +13,9 @@
 /* ---- Commands and options ------------------------------------------------ */
 
 /* Exit codes, also returned by most functions here that can fail: 0, or a code after one message on standard error.
- * CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
-enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130 };
+ * CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. CLI_FINISHED: there is
+ * nothing to do, as --resume found; the process ends as one that is done. */
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130, CLI_FINISHED = 256 };
 
 /* The values of an option that may be given repeatedly. */
 enum { CLI_TEXTS = 256 };

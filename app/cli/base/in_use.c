@@ -44,9 +44,7 @@ static bool same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Returns whether a file of this name belongs to a model or a training. Others, such as pictures and vectors that
- * earlier commands have written there, may be replaced. */
-static bool is_content(const char *name)
+bool cli_is_model_file(const char *name)
 {
     static const char *const ends[] = {".safetensors", ".gguf",  ".spm",   ".model",
                                        ".bin",         ".jinja", "-ubyte", "-ubyte.gz"};
@@ -88,7 +86,7 @@ static bool holds(const char *folder, const target *t, bool images, int depth)
     bool found = false;
     DIR *d = opendir(folder);
     for (const struct dirent *e; d && !found && (e = readdir(d));) {
-        const bool content = is_content(e->d_name) || (images && att_image_has_name(e->d_name));
+        const bool content = cli_is_model_file(e->d_name) || (images && att_image_has_name(e->d_name));
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (e->d_type == DT_REG && !content) ||
             snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= (int)sizeof path || stat(path, &s))
             continue;
@@ -106,7 +104,7 @@ static bool is_in(const char *file, const target *t)
     struct stat s;
     const char *slash = strrchr(file, '/');
     const int n = slash ? (int)(slash - file) + 1 : 0;
-    return is_content(file + n) && snprintf(path, sizeof path, "%.*s.", n, file) < (int)sizeof path &&
+    return cli_is_model_file(file + n) && snprintf(path, sizeof path, "%.*s.", n, file) < (int)sizeof path &&
            !stat(path, &s) && same(&s, &t->is);
 }
 

@@ -8,6 +8,9 @@
 
 /* Returns whether `value` is one of the names of inputs in cli_option.value and cli_command.arguments. */
 bool cli_is_path(const char *value);
+/* Returns whether a file of this name belongs to a model or a training. Others, such as pictures and vectors that
+ * earlier commands have written there, may be replaced. */
+bool cli_is_model_file(const char *name);
 
 /* Checks all outputs. The parser calls it when all options have their values. Returns 0, or a code after a message that
  * names an output and the input that it would replace, or its missing folder. */

@@ -1,6 +1,8 @@
 #include "lines.h"
 #include "command.h"
+#include "finished.h"
 #include "grow.h"
+#include "shard.h"
 #include "temporary.h"
 
 #include <attend_text.h>
@@ -36,9 +38,10 @@ int cli_lines_open(cli_lines *l, int n, char *const *paths)
     static char *const standard[] = {"-"};
     *l = (cli_lines){.paths = n ? paths : standard, .n_paths = n ? n : 1, .fd = -1};
     bool known = true;
+    int code = n ? CLI_DONE : cli_finished_add_input();
     for (int i = 0; i < l->n_paths; i++) {
         double bytes = 0;
-        int code = cli_file_check(l->paths[i], &bytes);
+        code = code ? code : cli_file_check(l->paths[i], &bytes);
         if (code)
             return code;
         known = known && bytes >= 0;
@@ -72,8 +75,46 @@ static int check_argument(const char *path)
     return cli_fail("%s: %s; a sentence is given by --text", path, strerror(errno));
 }
 
-int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n,
-                     char *const *paths)
+/* Counts the lines of all files, which must be such that they can be read again, and leaves standard input where it is.
+ */
+static int count_all(const cli_lines *l, int64_t *n)
+{
+    enum { LINES = 1 << 16 };
+    cli_lines all = {.paths = l->paths, .n_paths = l->n_paths, .fd = -1, .any_bytes = true};
+    const off_t standard = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    double bytes;
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < l->n_paths; i++) {
+        code = cli_file_check(l->paths[i], &bytes);
+        if (!code && bytes < 0)
+            code = cli_fail("%s is not a file: --shard reads its input twice, to count its lines",
+                            is_standard(l->paths[i]) ? "standard input" : l->paths[i]);
+    }
+    *n = 0;
+    do {
+        code = code ? code : cli_lines_next(&all, LINES);
+        *n += all.count;
+    } while (!code && all.count > 0);
+    if (!code && standard >= 0 && lseek(STDIN_FILENO, standard, SEEK_SET) < 0)
+        code = cli_fail_errno("standard input");
+    cli_lines_close(&all);
+    return code;
+}
+
+int cli_lines_shard(cli_lines *l)
+{
+    int64_t n = l->n_given;
+    if (!cli_shard_given())
+        return CLI_DONE;
+    const int code = l->given ? CLI_DONE : count_all(l, &n);
+    const cli_range r = cli_shard_of(n);
+    l->sharded = true;
+    l->before = l->skip = r.first;
+    l->left = l->all = r.end - r.first;
+    return code;
+}
+
+static int choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n, char *const *paths)
 {
     *l = (cli_lines){.fd = -1};
     if ((texts->n > 0) + (*file != NULL) + (n > 0) > 1)
@@ -91,6 +132,13 @@ int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const ch
     if (code)
         return code;
     return *file ? cli_lines_open(l, 1, (char *const *)file) : cli_lines_open(l, n, paths);
+}
+
+int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n,
+                     char *const *paths)
+{
+    const int code = choose(l, images, texts, file, n, paths);
+    return code ? code : cli_lines_shard(l);
 }
 
 void cli_lines_close(cli_lines *l)
@@ -226,7 +274,8 @@ static int next_given(cli_lines *l, int64_t max_count)
     return code;
 }
 
-int cli_lines_next(cli_lines *l, int64_t max_count)
+/* Reads the next block, whether or not it is of the shard. */
+static int next_block(cli_lines *l, int64_t max_count)
 {
     int code = CLI_DONE;
     l->count = 0;
@@ -275,6 +324,34 @@ int cli_lines_next(cli_lines *l, int64_t max_count)
     l->done = l->read - (double)(l->used - l->start);
     for (int64_t i = 0; i < l->count; i++)
         l->text[i] = l->data + l->begin[i]; /* only now, since data may have moved */
+    return code;
+}
+
+/* Passes over the lines of earlier shards, whatever is in them. */
+static int pass_over(cli_lines *l)
+{
+    enum { LINES = 1 << 16 };
+    const bool any_bytes = l->any_bytes;
+    int code = CLI_DONE;
+    l->any_bytes = true;
+    while (!code && l->skip > 0) {
+        code = next_block(l, l->skip < LINES ? l->skip : LINES);
+        l->skip = l->count > 0 ? l->skip - l->count : 0;
+    }
+    l->any_bytes = any_bytes;
+    return code;
+}
+
+int cli_lines_next(cli_lines *l, int64_t max_count)
+{
+    if (!l->sharded)
+        return next_block(l, max_count);
+    int code = pass_over(l);
+    if (!code)
+        code = next_block(l, max_count < l->left ? max_count : l->left);
+    l->left -= l->count;
+    l->done = (double)(l->all - l->left);
+    l->total = (double)l->all;
     return code;
 }
 

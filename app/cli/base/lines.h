@@ -16,12 +16,16 @@ typedef struct cli_lines {
     /* The current block; each text is also zero-terminated. Without line ends (LF, CR LF; CR in a text without LF) and
      * byte order marks; NUL bytes are kept. */
     int64_t count;
-    const char **text;  /* [count] */
-    size_t *bytes;      /* [count] */
-    size_t part;        /* 0, or the maximum bytes of a text: longer lines are split at spaces */
-    bool any_bytes;     /* lines need not be UTF-8, which otherwise is an error */
-    double done, total; /* bytes up to the end of the block; of all files, 0: unknown. Of given texts: their number */
+    const char **text; /* [count] */
+    size_t *bytes;     /* [count] */
+    size_t part;       /* 0, or the maximum bytes of a text: longer lines are split at spaces */
+    bool any_bytes;    /* lines need not be UTF-8, which otherwise is an error */
+    double done,
+        total;      /* bytes up to the end of the block; of all files, 0: unknown. Of given texts and shards: lines */
+    int64_t before; /* lines of the input before the first one that is read: those of earlier shards */
     /* private */
+    bool sharded; /* only `left` lines are read, after `skip` that are passed over; of `all` lines */
+    int64_t skip, left, all;
     const char *const *given; /* [n_given]: the lines, instead of files; or NULL */
     int64_t n_given;
     cli_paths own; /* if they are paths that were found in folders */
@@ -46,8 +50,11 @@ void cli_lines_of(cli_lines *l, int64_t n, const char *const *texts);
 /* Opens lines that are paths of images: the given ones [n], with each folder replaced by the images in it. Fails if a
  * folder has none. */
 int cli_lines_of_images(cli_lines *l, int n, char *const *paths);
+/* Restricts lines that have just been opened to those of --shard, if it is given. Fails if they are those of a pipe. */
+int cli_lines_shard(cli_lines *l);
 /* Opens the lines of a command: the texts of --text, the file of --file (*file NULL: not given; it is read later), or
- * the files that are its arguments. images: its arguments are images. Fails if more than one of these is given. */
+ * the files that are its arguments. images: its arguments are images. Fails if more than one of these is given. With
+ * --shard only those of the shard. */
 int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n,
                      char *const *paths);
 /* Reads the next block, of at most max_count lines; count 0: end. A block may be smaller, to avoid waiting for

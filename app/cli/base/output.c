@@ -148,6 +148,8 @@ int cli_output_open(cli_output *o, const char *path)
     return code ? cli_output_close(o, code) : code;
 }
 
+bool cli_output_is_terminal(const cli_output *o) { return o->file == stdout && isatty(STDOUT_FILENO); }
+
 int cli_output_flush(cli_output *o)
 {
     errno = 0;

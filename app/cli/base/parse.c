@@ -1,7 +1,9 @@
 /* Parses the command line: the command, and its options with getopt_long. */
 #include "command.h"
+#include "finished.h"
 #include "in_use.h"
 #include "program.h"
+#include "shard.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -254,7 +256,11 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
         code = set_from_environment(c->options, n, path, given);
     if (!code)
         code = check_arguments(c, path, argc - optind, argv + optind);
-    return code ? code : cli_in_use_begin(c, argc - optind, argv + optind);
+    if (!code)
+        code = cli_shard_begin(c);
+    if (!code)
+        code = cli_in_use_begin(c, argc - optind, argv + optind);
+    return code ? code : cli_finished_begin(c, argc - optind, argv + optind);
 }
 
 int cli_run(const cli_command *c, const char *path, int argc, char **argv)
@@ -274,7 +280,9 @@ int cli_run(const cli_command *c, const char *path, int argc, char **argv)
     else if (!code)
         code = c->run ? c->run(argc - optind, argv + optind)
                       : cli_misuse("%s is needed; \"%s --help\" lists them", c->arguments, path);
-    return code;
+    if (!code && !help)
+        code = cli_finished_write();
+    return code == CLI_FINISHED ? CLI_DONE : code;
 }
 
 int cli_run_here(const cli_command *c, int (*run)(int n, char **arguments), int argc, char **argv)

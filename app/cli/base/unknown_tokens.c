@@ -85,6 +85,14 @@ void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST])
         append(list, CLI_UNKNOWN_LIST, end, " and others");
 }
 
+bool cli_unknown_has_spaces(const cli_unknown *u)
+{
+    for (int i = 0; i < u->n; i++)
+        if (strchr(u->text[i], ' '))
+            return true;
+    return false;
+}
+
 void cli_unknown_report(const cli_unknown *u)
 {
     char list[CLI_UNKNOWN_LIST];

@@ -27,6 +27,8 @@ int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const
                      int64_t max_tokens);
 /* Writes all texts, separated by spaces, or as ids; invisible characters as code points: U+200B. */
 void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
+/* Returns whether one of them has spaces, so that it may be several ids. */
+bool cli_unknown_has_spaces(const cli_unknown *u);
 /* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */
 void cli_unknown_report(const cli_unknown *u);
 

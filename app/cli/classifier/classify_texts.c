@@ -3,6 +3,7 @@
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/base/shard.h"
 #include "cli/draw/classes.h"
 #include "cli/sentence/pairs.h"
 #include "text_classifier.h"
@@ -17,6 +18,7 @@ typedef struct work {
     const cli_texts_to_classify *o;
     cli_text_classifier m;
     cli_classes classes;
+    cli_output out;
     bool bars;
     float *probability; /* [BLOCK, labels] */
     int64_t *best;      /* [classes.top] */
@@ -42,10 +44,13 @@ static int work_open(work *w)
             w->m.base.name);
     w->classes =
         (cli_classes){.model = w->m.model, .label = label_of, .n = labels, .top = o->top < labels ? o->top : labels};
-    w->bars = isatty(STDOUT_FILENO);
     w->probability = malloc((size_t)(BLOCK * labels) * sizeof *w->probability);
     w->best = malloc((size_t)w->classes.top * sizeof *w->best);
-    return w->probability && w->best ? CLI_DONE : cli_fail_memory();
+    if (!w->probability || !w->best)
+        return cli_fail_memory();
+    code = cli_output_open(&w->out, o->output);
+    w->bars = cli_output_is_terminal(&w->out);
+    return code;
 }
 
 /* ---- What is printed ---------------------------------------------------------- */
@@ -58,7 +63,7 @@ typedef struct item {
 
 static void print_json(const work *w, const item *t, const float *probability)
 {
-    cli_json j = cli_json_begin(stdout);
+    cli_json j = cli_json_begin(w->out.file);
     cli_json_bytes(&j, "text", t->first, t->bytes);
     if (t->second)
         cli_json_bytes(&j, "pair", t->second, t->second_bytes);
@@ -68,12 +73,13 @@ static void print_json(const work *w, const item *t, const float *probability)
 
 static void print_line(const work *w, const item *t, const float *probability)
 {
-    cli_classes_field(t->first, t->bytes);
+    FILE *f = w->out.file;
+    cli_classes_field(f, t->first, t->bytes);
     if (t->second) {
-        putchar('\t');
-        cli_classes_field(t->second, t->second_bytes);
+        putc('\t', f);
+        cli_classes_field(f, t->second, t->second_bytes);
     }
-    cli_classes_line(&w->classes, probability, w->best);
+    cli_classes_line(&w->classes, f, probability, w->best);
 }
 
 static int print_bars(const work *w, const item *t, const float *probability)
@@ -127,9 +133,8 @@ static int classify(work *w, int64_t n, const char *const *first, const size_t *
 
 static int run_lines(work *w, cli_lines *in)
 {
-    cli_output out;
     cli_progress progress;
-    int code = cli_output_open(&out, NULL);
+    int code = CLI_DONE;
     cli_progress_begin(&progress);
     while (!code) {
         code = cli_lines_next(in, BLOCK);
@@ -137,7 +142,7 @@ static int run_lines(work *w, cli_lines *in)
             break;
         code = classify(w, in->count, in->text, in->bytes, NULL, NULL);
         if (!code)
-            code = cli_output_flush(&out);
+            code = cli_output_flush(&w->out);
         cli_progress_show(&progress, w->done, "lines", in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
@@ -154,13 +159,15 @@ static int run_given_pairs(work *w)
         bytes[i] = strlen(o->texts.text[i]);
         second_bytes[i] = strlen(o->pairs.text[i]);
     }
-    const int code = classify(w, o->texts.n, o->texts.text, bytes, o->pairs.text, second_bytes);
+    const cli_range r = cli_shard_of(o->texts.n);
+    const int code = classify(w, r.end - r.first, o->texts.text + r.first, bytes + r.first, o->pairs.text + r.first,
+                              second_bytes + r.first);
     cli_text_classifier_note(&w->m, w->truncated, w->done, "pairs", 0);
     return code;
 }
 
-/* Classifies a block of pairs of a table, in which first and second texts alternate. */
-static int classify_pairs(work *w, const cli_pairs *p)
+/* Classifies pairs first .. end - 1 of a block of a table, in which first and second texts alternate. */
+static int classify_pairs(work *w, const cli_pairs *p, int64_t first, int64_t end)
 {
     const char *text[2][BLOCK];
     size_t bytes[2][BLOCK];
@@ -168,26 +175,55 @@ static int classify_pairs(work *w, const cli_pairs *p)
         text[i % 2][i / 2] = p->text[i];
         bytes[i % 2][i / 2] = p->bytes[i];
     }
-    return classify(w, p->count, text[0], bytes[0], text[1], bytes[1]);
+    return classify(w, end - first, text[0] + first, bytes[0] + first, text[1] + first, bytes[1] + first);
+}
+
+/* Finds which pairs of a table are of the shard. */
+static int choose_pairs(const work *w, const cli_pairs_options *options, cli_range *shard)
+{
+    cli_pairs p;
+    int64_t n = INT64_MAX;
+    *shard = (cli_range){0, n};
+    if (!cli_shard_given())
+        return CLI_DONE;
+    double bytes = -1;
+    int code = strcmp(w->o->pairs_path, "-") ? cli_file_check(w->o->pairs_path, &bytes) : CLI_DONE;
+    if (!code && bytes < 0)
+        code = cli_fail("%s is not a file: --shard reads --pairs twice, to count them", w->o->pairs_path);
+    if (!code)
+        code = cli_pairs_open(&p, w->o->pairs_path, options);
+    if (code)
+        return code;
+    for (n = 0; !code; n += p.count) {
+        code = cli_pairs_next(&p);
+        if (code || p.count == 0)
+            break;
+    }
+    cli_pairs_close(&p);
+    *shard = cli_shard_of(n);
+    return code;
 }
 
 static int run_table(work *w)
 {
     cli_pairs p;
     cli_skipped skipped;
-    cli_output out;
+    cli_range shard;
     const cli_pairs_options options = {.format = w->o->format, .skip = w->o->skip, .max_count = BLOCK};
-    int code = cli_pairs_open(&p, w->o->pairs_path, &options);
+    int code = choose_pairs(w, &options, &shard);
+    if (!code)
+        code = cli_pairs_open(&p, w->o->pairs_path, &options);
     if (code)
         return code;
-    code = cli_output_open(&out, NULL);
-    while (!code) {
+    for (int64_t before = 0; !code && before < shard.end; before += p.count) {
         code = cli_pairs_next(&p);
         if (code || p.count == 0)
             break;
-        code = classify_pairs(w, &p);
+        const int64_t first = shard.first > before ? shard.first - before : 0, end = shard.end - before;
+        if (first < p.count)
+            code = classify_pairs(w, &p, first, end < p.count ? end : p.count);
         if (!code)
-            code = cli_output_flush(&out);
+            code = cli_output_flush(&w->out);
     }
     cli_records_skipped(&p.in, &skipped);
     cli_pairs_close(&p);
@@ -224,6 +260,7 @@ int cli_classify_texts(const cli_texts_to_classify *o, int n, char **arguments)
         code = work_open(&w);
     if (!code)
         code = lines ? run_lines(&w, &in) : o->pairs_path ? run_table(&w) : run_given_pairs(&w);
+    code = w.out.file ? cli_output_close(&w.out, code) : code;
     free(w.probability);
     free(w.best);
     cli_lines_close(&in);

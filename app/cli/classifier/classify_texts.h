@@ -7,7 +7,7 @@
 
 /* The values of the options */
 typedef struct cli_texts_to_classify {
-    const char *model, *file, *pairs_path;
+    const char *model, *file, *pairs_path, *output;
     cli_texts texts, pairs;
     int format; /* as of cli_records_open */
     cli_types types;

@@ -32,21 +32,21 @@ void cli_classes_json(const cli_classes *c, cli_json *j, const float *probabilit
     cli_json_end(j);
 }
 
-void cli_classes_field(const char *text, size_t bytes)
+void cli_classes_field(FILE *f, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
-        putchar(text[i] == '\t' || text[i] == '\n' || text[i] == '\r' ? ' ' : text[i]);
+        putc(text[i] == '\t' || text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], f);
 }
 
-void cli_classes_line(const cli_classes *c, const float *probability, const int64_t *best)
+void cli_classes_line(const cli_classes *c, FILE *f, const float *probability, const int64_t *best)
 {
     for (int64_t i = 0; i < c->top; i++) {
         const char *label = c->label(c->model, best[i]);
-        putchar('\t');
-        cli_classes_field(label, strlen(label));
-        printf("\t%.4f", (double)probability[best[i]]);
+        putc('\t', f);
+        cli_classes_field(f, label, strlen(label));
+        fprintf(f, "\t%.4f", (double)probability[best[i]]);
     }
-    putchar('\n');
+    putc('\n', f);
 }
 
 void cli_classes_bars(const cli_classes *c, const char *title, const float *probability, const int64_t *best)

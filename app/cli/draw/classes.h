@@ -16,10 +16,10 @@ void cli_classes_choose(const cli_classes *c, const float *probability, int64_t 
 /* Adds "classes", a list, to a JSON object. */
 void cli_classes_json(const cli_classes *c, cli_json *j, const float *probability, const int64_t *best);
 /* Ends a line: after each of a tab, label and probability. */
-void cli_classes_line(const cli_classes *c, const float *probability, const int64_t *best);
-/* A line for each class, with a bar; an empty line before all but the first titles, of `bytes`. */
+void cli_classes_line(const cli_classes *c, FILE *f, const float *probability, const int64_t *best);
+/* Prints a line for each class, with a bar; an empty line before all but the first titles, of `bytes`. */
 void cli_classes_bars(const cli_classes *c, const char *title, const float *probability, const int64_t *best);
 /* Writes a field of such a line: tabs and line ends are spaces. */
-void cli_classes_field(const char *text, size_t bytes);
+void cli_classes_field(FILE *f, const char *text, size_t bytes);
 
 #endif

@@ -2,6 +2,7 @@
 #include "model.h"
 
 #include "checkpoints.h"
+#include "cli/base/finished.h"
 #include "cli/base/in_use.h"
 #include "cli/base/progress.h"
 #include "cli/base/signals.h"
@@ -272,6 +273,8 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
     int code = name ? find_named(subject, name, path) : find_only(subject, path);
     if (!code)
         code = cli_in_use_model(name ? name : path->text, path->text);
+    if (!code)
+        code = cli_finished_check(path->text);
     if (code || subject == ATT_SUBJECT_NONE)
         return code;
     const int unfinished = check_finished(name ? name : path->text, path->text);

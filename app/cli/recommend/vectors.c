@@ -1,5 +1,6 @@
 #include "vectors.h"
 #include "cli/base/grow.h"
+#include "cli/base/shard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static int add_row(cli_item_vectors *v, const char *name, const float *x)
         any = x[i] < 0 || x[i] > 0;
     v->without += !any;
     return cli_vector_file_add(
-        &v->file, &(cli_embedded){.text = name, .bytes = strlen(name), .number = ++v->rows, .codes = x ? x : v->row});
+        &v->file,
+        &(cli_embedded){.text = name, .bytes = strlen(name), .number = v->before + ++v->rows, .codes = x ? x : v->row});
 }
 
 /* Allocates memory for n vectors. */
@@ -48,7 +50,9 @@ int cli_item_vectors_add_items(cli_item_vectors *v)
     int code = need(v, m->info.items);
     if (!code)
         code = cli_status(m->base.ctx, att_recommender_vectors(m->model, v->x));
-    for (int64_t i = 0; !code && i < m->info.items; i++)
+    const cli_range r = cli_shard_of(m->info.items);
+    v->before = r.first;
+    for (int64_t i = r.first; !code && i < r.end; i++)
         code = add_row(v, m->items[i], v->x + i * v->file.dim);
     return code;
 }
@@ -71,6 +75,17 @@ int cli_item_vectors_add_histories(cli_item_vectors *v, const cli_histories *h, 
         row += !empty;
     }
     return code;
+}
+
+void cli_item_vectors_report(const cli_item_vectors *v, const char *path, bool items)
+{
+    const long long n = v->without, rows = v->rows;
+    const char *have = n == 1 ? "has" : "have";
+    if (n > 0 && items)
+        cli_note("%s: %lld of %lld items %s no vector, having had neither a text nor an action in training: zeros",
+                 path, n, rows, have);
+    else if (n > 0)
+        cli_note("%s: %lld of %lld histories %s no item that the model knows: zeros", path, n, rows, have);
 }
 
 int cli_item_vectors_close(cli_item_vectors *v, int code)

@@ -4,6 +4,7 @@
 #include "cli/base/json.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
+#include "cli/base/shard.h"
 
 #include <attend_text.h>
 
@@ -108,6 +109,9 @@ static const char *pgvector_operator(const cli_vector_file *v)
     return is_bits(v) ? "<~>" : operators[v->similarity];
 }
 
+/* Returns words with which the first part of --shard, whichever it is, makes the table that all parts share. */
+static const char *unless_exists(void) { return cli_shard_given() ? "IF NOT EXISTS " : ""; }
+
 static int begin_pgvector(cli_vector_file *v)
 {
     enum { MAX_DIM = 16000 };
@@ -121,10 +125,10 @@ static int begin_pgvector(cli_vector_file *v)
             "-- The nearest: SELECT id, %s FROM %s ORDER BY embedding %s %s LIMIT 10;\n"
             "BEGIN;\n"
             "CREATE EXTENSION IF NOT EXISTS vector;\n"
-            "CREATE TABLE %s (id bigint PRIMARY KEY, %s text NOT NULL, embedding %s(%lld) NOT NULL);\n"
+            "CREATE TABLE %s%s (id bigint PRIMARY KEY, %s text NOT NULL, embedding %s(%lld) NOT NULL);\n"
             "COPY %s (id, %s, embedding) FROM stdin;\n",
-            v->key, v->table, pgvector_operator(v), is_bits(v) ? "B'...'" : "'[...]'", v->table, v->key,
-            is_bits(v) ? "bit" : "vector", (long long)v->dim, v->table, v->key);
+            v->key, v->table, pgvector_operator(v), is_bits(v) ? "B'...'" : "'[...]'", unless_exists(), v->table,
+            v->key, is_bits(v) ? "bit" : "vector", (long long)v->dim, v->table, v->key);
     return CLI_DONE;
 }
 
@@ -207,12 +211,12 @@ static int begin_sqlite(cli_vector_file *v)
     fprintf(v->file,
             "-- The nearest: SELECT rowid, %s FROM %s WHERE embedding MATCH %s AND k = 10 ORDER BY distance;\n"
             "BEGIN;\n"
-            "CREATE VIRTUAL TABLE %s USING vec0(embedding %s[%lld]%s, +%s text);\n",
+            "CREATE VIRTUAL TABLE %s%s USING vec0(embedding %s[%lld]%s, +%s text);\n",
             v->key, v->table,
             is_bits(v)                           ? "vec_quantize_binary('[...]')"
             : v->precision == ATT_PRECISION_INT8 ? "vec_int8('[...]')"
                                                  : "'[...]'",
-            v->table, type, (long long)v->dim, sqlite_metric(v), v->key);
+            unless_exists(), v->table, type, (long long)v->dim, sqlite_metric(v), v->key);
     return CLI_DONE;
 }
 

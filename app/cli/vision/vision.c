@@ -92,7 +92,8 @@ void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images)
 
 int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments)
 {
-    return cli_lines_of_images(&s->in, n, arguments);
+    const int code = cli_lines_of_images(&s->in, n, arguments);
+    return code ? code : cli_lines_shard(&s->in);
 }
 
 int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx)
@@ -128,10 +129,8 @@ static int run_block(cli_image_stream *s, int (*each)(void *user), void *user)
 
 int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn)
 {
-    cli_output out;
     cli_progress progress;
-    int code = CLI_DONE;
-    cli_output_open(&out, NULL);
+    int code = cli_output_open(&s->out, s->output);
     cli_progress_begin(&progress);
     while (!code) {
         code = cli_lines_next(&s->in, s->room);
@@ -139,7 +138,7 @@ int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *use
             break;
         code = run_block(s, each, user);
         if (!code)
-            code = cli_output_flush(&out);
+            code = cli_output_flush(&s->out);
         cli_progress_show(&progress, s->done, "images", s->in.done / s->in.total);
     }
     cli_progress_end(&progress);
@@ -148,7 +147,7 @@ int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *use
                  s->done - s->failed == 1 ? "" : "s", s->failed ? " that could be read" : "");
     if (!code && s->failed && s->skip_broken)
         cli_note("%lld of %lld images cannot be read", (long long)s->failed, (long long)s->done);
-    return !code && s->failed && !s->skip_broken ? CLI_FAILED : code;
+    return cli_output_close(&s->out, !code && s->failed && !s->skip_broken ? CLI_FAILED : code);
 }
 
 void cli_image_stream_close(cli_image_stream *s)

@@ -3,6 +3,7 @@
 #define CLI_VISION_VISION_H
 
 #include "cli/base/lines.h"
+#include "cli/base/output.h"
 #include "cli/model/model.h"
 
 #include <attend_vision.h>
@@ -37,23 +38,25 @@ void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);
  * are worked on. *s stays where it is until it is closed. */
 typedef struct cli_image_stream {
     att_image_options options;
-    bool skip_broken; /* of CLI_SKIP_BROKEN */
-    int64_t room;     /* images of a block at most */
+    bool skip_broken;   /* of CLI_SKIP_BROKEN */
+    const char *output; /* path of the output; NULL: standard output */
+    int64_t room;       /* images of a block at most */
     /* The current block: those that could be read */
     int64_t count;
     att_image *image;  /* [room] */
     const char **path; /* [room]: as given */
+    cli_output out;    /* open while they are worked on */
     /* private */
     att_ctx *ctx;
     cli_lines in;
     cli_image *read;      /* [room] */
     int64_t done, failed; /* so far */
 } cli_image_stream;
-/* Opens the images of arguments [n]; a folder stands for the images in it. */
+/* Opens the images of arguments [n]; a folder stands for the images in it. With --shard only those of the shard. */
 int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments);
 /* Then they can be read. */
 int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx);
-/* each: called for each block, and its output to standard output is flushed. drawn or NULL: a file that shows the first
+/* each: called for each block, and its output is flushed. drawn or NULL: a file that shows the first
  * image, which is reported where there are others. Returns 0, or a code after a message. */
 int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn);
 void cli_image_stream_close(cli_image_stream *s);
