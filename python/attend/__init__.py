@@ -11,6 +11,7 @@ from attend.generator import Generated, Generator
 from attend.sentence_transformer import SentenceTransformer
 from attend.stages import Mask, Modifier, Param, Score, get_include
 from attend.tokenizer import Tokenizer
+from attend.translator import Translation, TranslationResult, Translator
 from attend.vectors import quantize_embeddings, semantic_search
 from attend.weights import load_safetensors
 
@@ -20,5 +21,5 @@ __all__ = [
     "Generated", "Generator", "get_include", "load_safetensors", "Mask", "Modifier", "open", "OutOfMemoryError",
     "Param", "quantize_embeddings", "scaled_dot_product_attention", "Score", "semantic_search",
     "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer",
-    "UnsupportedError", "verify_attention",
+    "Translation", "TranslationResult", "Translator", "UnsupportedError", "verify_attention",
 ]

@@ -1,4 +1,4 @@
-"""Arguments of sentence-transformers: those that attend takes, and those of which only one value has a meaning here."""
+"""Arguments of other packages: those that attend takes, and those of which only one value has a meaning here."""
 from attend import _attend
 
 
@@ -27,3 +27,14 @@ def stacked(rows):
 def scalar(number):
     """A float of an array without dimensions, which NumPy's arrays make of themselves"""
     return number.tolist() if isinstance(number, _attend.Array) and number.ndim == 0 else number
+
+
+def only_defaults(function, given, only, no_effect):
+    """Refuses arguments of which only one value has a meaning here, and names that the package does not have."""
+    for name, value in given.items():
+        if name in no_effect:
+            continue
+        if name not in only:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+        if value != only[name]:
+            raise _attend.ArgumentError(f"{name}: {value!r}, attend does not have it; leave it out, or give {only[name]!r}")

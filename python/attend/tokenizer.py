@@ -20,25 +20,27 @@ class Encoding:
 
 
 class Tokenizer:
-    """The tokenizer of a model folder, or of a file: tokenizer.json, SentencePiece, .gguf"""
+    """The tokenizer of a model folder, or of a file: tokenizer.json, SentencePiece, .gguf. target: texts are translations, for
+    which Marian models have a second one"""
 
-    def __init__(self, path, *, revision=None, local_files_only=False):
+    def __init__(self, path, *, target=False, revision=None, local_files_only=False):
+        self._target = target
         self._path = _hub.find(path, revision=revision, local_files_only=local_files_only, weights=False)
         self._tokenizer = _attend.Tokenizer(self._path)
 
     def __reduce__(self):
-        return Tokenizer, (self._path,)
+        return _reopen, (self._path, self._target)
 
     def __len__(self):
         return len(self._tokenizer)
 
     def encode(self, text, add_special_tokens=True):
-        [(ids, offsets)] = self._tokenizer.encode([text], add_special_tokens, 0, True)
+        [(ids, offsets)] = self._tokenizer.encode([text], add_special_tokens, 0, True, self._target)
         return Encoding(self._tokenizer, ids, offsets)
 
     def encode_batch(self, texts, add_special_tokens=True, max_tokens=0):
         """Lists of ids of texts, on all threads"""
-        return self._tokenizer.encode(texts, add_special_tokens, max_tokens)
+        return self._tokenizer.encode(texts, add_special_tokens, max_tokens, False, self._target)
 
     def decode(self, ids):
         return self._tokenizer.decode(ids)
@@ -51,3 +53,7 @@ class Tokenizer:
 
     def get_vocab_size(self):
         return len(self._tokenizer)
+
+
+def _reopen(path, target):
+    return Tokenizer(path, target=target)

@@ -106,3 +106,22 @@ PyObject *ids_list(const int32_t *ids, int64_t n)
     }
     return list;
 }
+
+/* ---- attention */
+
+PyObject *trace_weights(module_state *state, const att_trace *t, att_trace_side side, long long layer, long long head)
+{
+    const int64_t at = att_trace_find(t, side, layer);
+    att_trace_attention_info info = {.size = sizeof info};
+    if (at < 0) {
+        att_trace_info all = {.size = sizeof all};
+        att_trace_describe(t, &all);
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "layer: %lld, the model has %lld", layer,
+                              (long long)all.layers[side]);
+    }
+    att_status status = att_trace_attention(t, at, &info);
+    array *out = status == ATT_OK ? array_new(state, ATT_F32, 2, (int64_t[]){info.queries, info.keys}) : NULL;
+    if (out)
+        status = att_trace_weights(t, at, head, 0, info.queries, out->t.data);
+    return call_result(state, status, (PyObject *)out);
+}

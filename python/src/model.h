@@ -3,6 +3,7 @@
 #define ATT_PYTHON_MODEL_H
 
 #include "attend_model.h"
+#include "attend_trace.h"
 #include "module.h"
 
 /* Finds a model: str or os.PathLike -> the path of its folder. false with an exception */
@@ -27,6 +28,10 @@ typedef struct token_ids {
 /* Reads a sequence of integers. false with an exception, and out->id is NULL */
 bool ids_read(module_state *state, PyObject *object, const char *name, token_ids *out);
 PyObject *ids_list(const int32_t *ids, int64_t n);
+
+/* Weights of a layer's head of a trace: [queries, keys]; layer -1: the last one of its side, head -1: the mean of all.
+ * Returns NULL with an exception. */
+PyObject *trace_weights(module_state *state, const att_trace *t, att_trace_side side, long long layer, long long head);
 
 /* identify(path): (what a model of its kind is called, "model_type", architecture) */
 PyObject *model_identify(PyObject *module, PyObject *name);

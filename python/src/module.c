@@ -114,6 +114,7 @@ static const struct {
     {&generator_spec, offsetof(module_state, generator)},
     {&session_spec, offsetof(module_state, session)},
     {&classifier_spec, offsetof(module_state, classifier)},
+    {&translator_spec, offsetof(module_state, translator)},
 };
 enum { TYPES = sizeof types / sizeof *types };
 

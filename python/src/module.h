@@ -27,7 +27,7 @@ typedef struct module_state {
     PyObject *error;                     /* attend.Error */
     PyObject *error_of[MODULE_STATUSES]; /* its subclass of a status */
     PyObject *file_not_found;
-    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *stage;
+    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator, *stage;
     module_plans plans;
 } module_state;
 
@@ -155,9 +155,9 @@ PyObject *tool(PyObject *module, PyObject *args); /* tool.c */
 /* A view of a tensor of a .safetensors file (safetensors.c) */
 extern PyType_Spec safetensors_spec;
 
-/* ---- models (sentence.c, tokenizer.c, generator.c, classifier.c) */
+/* ---- models (sentence.c, tokenizer.c, generator.c, classifier.c, translator.c) */
 
-extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec;
+extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec, translator_spec;
 
 /* ---- attention (attention.c, attention_arguments.c, plans.c) */
 

@@ -198,22 +198,16 @@ static PyObject *tokens_of(const att_tokenizer *t, const int32_t *ids, int64_t n
     return list;
 }
 
-/* Weights of a head [n, n] of a trace, and its tokens; layer -1: the last, head -1: the mean of all */
+/* (weights [n, n] of a head, tokens) of a trace; layer -1: the last, head -1: the mean of all */
 static PyObject *weights_of(sentence *self, module_state *state, const att_trace *t, long long layer, long long head)
 {
     att_trace_info info = {.size = sizeof info};
     att_trace_describe(t, &info);
-    int64_t at = -1, n = info.source ? info.source : info.target;
-    for (int side = 0; side < ATT_TRACE_SIDES && at < 0; side++)
-        at = att_trace_find(t, (att_trace_side)side, layer);
-    if (at < 0)
-        return raise_sentence(state, ATT_ERR_ARGUMENT, "layer: %lld, the model has %lld", layer,
-                              (long long)self->info.layers);
-    array *out = array_new(state, ATT_F32, 2, (int64_t[]){n, n});
-    att_status status = out ? att_trace_weights(t, at, head, 0, n, out->t.data) : ATT_OK;
-    out = (array *)call_result(state, status, (PyObject *)out);
+    const att_trace_side side = info.source ? ATT_TRACE_SIDE_ENCODER : ATT_TRACE_SIDE_DECODER;
+    PyObject *weights = trace_weights(state, t, side, layer, head);
     const int32_t *ids = info.source ? info.source_ids : info.target_ids;
-    return out ? Py_BuildValue("(NN)", out, tokens_of(att_sentence_tokenizer(self->m), ids, n)) : NULL;
+    const int64_t n = info.source ? info.source : info.target;
+    return weights ? Py_BuildValue("(NN)", weights, tokens_of(att_sentence_tokenizer(self->m), ids, n)) : NULL;
 }
 
 /* attention(text, layer=-1, head=-1, prompt=None): (weights, tokens) */

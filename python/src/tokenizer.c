@@ -84,15 +84,17 @@ static PyObject *offsets_list(const att_tokens *tokens, const char *text)
     return list;
 }
 
-/* encode(texts, add_special_tokens=True, max_tokens=0, offsets=False): of each text ids, or (ids, offsets) */
+/* encode(texts, add_special_tokens=True, max_tokens=0, offsets=False, target=False): of each text ids, or (ids,
+ * offsets) */
 static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"texts", "add_special_tokens", "max_tokens", "offsets", NULL};
+    static char *names[] = {"texts", "add_special_tokens", "max_tokens", "offsets", "target", NULL};
     module_state *state = state_of(self);
     PyObject *given;
-    int special = 1, offsets = 0;
+    int special = 1, offsets = 0, target = 0;
     long long max_tokens = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|pLp:encode", names, &given, &special, &max_tokens, &offsets))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|pLpp:encode", names, &given, &special, &max_tokens, &offsets,
+                                     &target))
         return NULL;
     texts t;
     PyObject *result = NULL;
@@ -106,7 +108,7 @@ static PyObject *encode(PyObject *self, PyObject *args, PyObject *keywords)
     }
     att_status status;
     const att_tokenize_options options = {
-        .size = sizeof options, .max_tokens = max_tokens, .no_special = !special, .offsets = offsets};
+        .size = sizeof options, .max_tokens = max_tokens, .no_special = !special, .offsets = offsets, .target = target};
     LONG_CALL_BEGIN
     status = att_tokenize_batch(((tokenizer *)self)->t, t.n, t.text, t.bytes, &options, tokens);
     LONG_CALL_END(status)
@@ -176,8 +178,8 @@ static Py_ssize_t size(PyObject *self) { return (Py_ssize_t)att_tokenizer_size((
 
 static PyMethodDef methods[] = {
     {"encode", (PyCFunction)(void (*)(void))encode, METH_VARARGS | METH_KEYWORDS,
-     "encode($self, texts, add_special_tokens=True, max_tokens=0, offsets=False)\n--\n\nOf each text the ids, or (ids, "
-     "offsets)."},
+     "encode($self, texts, add_special_tokens=True, max_tokens=0, offsets=False, target=False)\n--\n\nOf each text the "
+     "ids, or (ids, offsets); target: as a translation."},
     {"decode", decode, METH_O, "decode($self, ids, /)\n--\n\nThe text of ids."},
     {"token", token_of, METH_VARARGS, "token($self, id, /)\n--\n\nThe text of a token."},
     {"id", id_of, METH_VARARGS, "id($self, token, /)\n--\n\nThe id of a token, or None."},

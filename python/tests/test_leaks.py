@@ -23,6 +23,7 @@ TEXTS = ["a b c", "in water", ""]
 sentence = attend.SentenceTransformer(GOLDEN / "tiny_sentence")
 pairs = attend.CrossEncoder(GOLDEN / "classifiers/bert")
 generator = attend.Generator(GOLDEN / "tiny_llama")
+translator = attend.Translator(GOLDEN.parents[1] / "models/tatoeba-de-en")
 tokenizer = sentence.tokenizer
 made = attend.similarity(EMBEDDINGS, EMBEDDINGS)
 keep = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(lambda block: True)
@@ -80,6 +81,10 @@ RIGHT = {
     "generate": lambda: generator.generate(["bdcab", "bd"], max_new_tokens=2, temperature=0, stop=["zz"]),
     "a text that is not finished": stream,
     "a step": step,
+    "translate": lambda: translator.translate(["Ja.", ""], beam_size=2, num_hypotheses=2, max_length=2, return_scores=True),
+    "translate with a function": lambda: translator.translate("Ja.", beam_size=1, max_length=1, progress=lambda share: None),
+    "translate tokens": lambda: translator.translate_batch([["▁Ja", ".", "</s>"], []], [["▁Yes"], None], max_decoding_length=2, return_scores=True),
+    "attention of a translation": lambda: (translator.attention("Ja.", "Yes.", layer=0, head=1), translator._model.info),
     "open": lambda: [attend.open(GOLDEN / name) for name in ("tiny_sentence", "tiny_llama", "classifiers/bert")],
     "open a tokenizer": lambda: attend.Tokenizer(GOLDEN / "tiny_sentence"),
 }
@@ -90,6 +95,8 @@ WRONG = {
               lambda: attend.similarity(5, 5), lambda: attend.semantic_search(EMBEDDINGS, 5), lambda: sentence.encode(5),
               lambda: sentence.encode(["a", 5]), lambda: tokenizer.decode(["a"]), lambda: pairs.predict([("a", 5)]),
               lambda: generator.generate("a", top_p="x"), lambda: generator.generate("a", stop=[5]), lambda: _attend.Stage(1),
+              lambda: translator.translate(5), lambda: translator.translate("a", length_penalty="x"), lambda: translator.translate_batch([5]),
+              lambda: translator._model.translate(ids=5), lambda: translator._model.attention(5, 5), lambda: translator._model.translate(ids=[["a"]]),
               lambda: made.__dlpack__(stream=1), lambda: made.__dlpack__(max_version=(0, 9), copy=True)],
     "values": [lambda: attention(key=floats(1, 2, 3, 5)), lambda: attention(attn_mask=floats(2, 2)), lambda: attention(lengths=[9]),
                lambda: attention(out=floats(2, 2)), lambda: attention(out=Q.toreadonly()), lambda: attention(align="x"),
@@ -101,9 +108,13 @@ WRONG = {
                lambda: sentence.attention("a", layer=99), lambda: tokenizer.decode([-1]), lambda: generator.generate(""),
                lambda: generator.generate("a", stop=["\0"]), lambda: pairs.predict([("a", "b")], activation_fn="x"), lambda: made[9],
                lambda: made.column(9), lambda: _attend.array_of("x", (), b""), lambda: _attend.array_of("float32", (2,), b""),
-               lambda: sentence._model.encode(TEXTS, progress=lambda share: 1 / 0), lambda: attend.Score(None), lambda: attend.set_threads(-1)],
+               lambda: sentence._model.encode(TEXTS, progress=lambda share: 1 / 0), lambda: attend.Score(None), lambda: attend.set_threads(-1),
+               lambda: translator.translate("a", num_hypotheses=9), lambda: translator.translate("a", length_penalty=float("nan")),
+               lambda: translator.translate("a " * 600), lambda: translator._model.translate(ids=[[1], [0]], prefixes=[[1]]),
+               lambda: translator.translate("a", beam_size=1, max_length=1, progress=lambda share: 1 / 0), lambda: translator.attention("Ja.", "Yes.", layer=9),
+               lambda: translator.translate_batch([["a"]], patience=2), lambda: translator._model.translate(ids=[[10**6]])],
     "files": [lambda: attend.open("/no/such/folder"), lambda: attend.load_safetensors("/no/such/file"), lambda: attend.Tokenizer("/no/such"),
-              lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN),
+              lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN), lambda: _attend.Translator(GOLDEN),
               lambda: _attend.identify("/no/such"), lambda: attend.CrossEncoder(GOLDEN / "classifiers/bert", dtype="x")],
 }
 
