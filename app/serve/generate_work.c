@@ -93,7 +93,8 @@ static att_status join_choice(serve_session *s, serve_choice *c)
     return e;
 }
 
-/* Adds the texts that have not joined, until one has no room. */
+/* Adds the texts that have not joined, until one has no room. If memory is short, one fails, and the others wait for
+ * the next step. */
 static void join(serve_session *s, const serve_batch *b)
 {
     for (int64_t i = 0; i < b->n; i++) {
@@ -107,6 +108,8 @@ static void join(serve_session *s, const serve_batch *b)
                 return;
             if (e)
                 fail(&g->job, e, att_error(b->ctx));
+            if (e == ATT_ERR_MEMORY)
+                return;
         }
     }
 }
@@ -236,9 +239,8 @@ static att_status run(const serve_batch *b)
     int64_t active;
     att_status e = open_session(b->model);
     serve_session *s = b->model->session;
-    if (e) {
-        for (int64_t i = 0; i < b->n; i++)
-            fail(b->job[i], e, att_error(b->ctx));
+    if (e) { /* the others try again in the next step */
+        fail(b->job[0], e, att_error(b->ctx));
         return ATT_OK;
     }
     join(s, b);

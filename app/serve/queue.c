@@ -2,12 +2,14 @@
 
 #include "http.h"
 
+#include "cli/base/grow.h"
+
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITEMS = 2048, JOBS = 1024, STACK = 8 << 20 }; /* of a step; watched at a time */
+enum { ITEMS = 2048, STACK = 8 << 20 }; /* of a step */
 
 struct serve_queue {
     serve_queue_options o;
@@ -17,13 +19,16 @@ struct serve_queue {
     serve_job *first, *last;
     int64_t tokens;
     double rate; /* tokens per second of the last steps */
+    size_t jobs; /* in the list */
     bool stopped;
     /* of the step */
     serve_job *job[ITEMS];
     int64_t item[ITEMS];
     int64_t n, taken; /* items, tokens */
-    struct pollfd polled[JOBS];
-    serve_job *watched[JOBS];
+    /* of the jobs whose sockets are watched: */
+    struct pollfd *polled; /* [watched_room] */
+    serve_job **watched;
+    size_t watched_room;
 };
 
 /* ---- the list of jobs; the lock is held ---- */
@@ -34,6 +39,7 @@ static void append(serve_queue *q, serve_job *j)
     j->following = NULL;
     *(q->last ? &q->last->following : &q->first) = j;
     q->last = j;
+    q->jobs++;
 }
 
 static void unlink_job(serve_queue *q, serve_job *j)
@@ -41,6 +47,7 @@ static void unlink_job(serve_queue *q, serve_job *j)
     *(j->previous ? &j->previous->following : &q->first) = j->following;
     *(j->following ? &j->following->previous : &q->last) = j->previous;
     j->previous = j->following = NULL;
+    q->jobs--;
 }
 
 /* Ends a job none of whose items are being computed. */
@@ -65,11 +72,14 @@ static void drop_late(serve_queue *q)
     }
 }
 
-/* Ends the jobs whose clients have gone: between steps, when none of their items are computed. */
+/* Ends the jobs whose clients have gone: between steps, when none of their items are computed. If memory is short, the
+ * last ones are not watched. */
 static void drop_leavers(serve_queue *q)
 {
     nfds_t n = 0;
-    for (serve_job *j = q->first; j && n < JOBS; j = j->following)
+    const cli_array arrays[] = {{&q->polled, sizeof *q->polled}, {&q->watched, sizeof(serve_job *)}};
+    cli_reserve(&q->watched_room, q->jobs, arrays, 2);
+    for (serve_job *j = q->first; j && n < q->watched_room; j = j->following)
         if (j->socket >= 0) {
             q->watched[n] = j;
             q->polled[n++] = (struct pollfd){.fd = j->socket, .events = http_leaving};
@@ -168,6 +178,21 @@ static void subtract(serve_queue *q, serve_job *j, int64_t item)
     q->tokens -= tokens;
 }
 
+/* Moves the jobs that stay and fit to this one, which may have ended, after the others, in the same order: those that
+ * came first are in each step, although it has no room for all. */
+static void put_last(serve_queue *q, const serve_job *staying)
+{
+    serve_job *next = q->first;
+    for (size_t n = q->jobs; n > 0; n--) {
+        serve_job *j = next;
+        next = j->following;
+        if (fit(staying, j)) {
+            unlink_job(q, j);
+            append(q, j);
+        }
+    }
+}
+
 /* Notes what the step has done: the tokens per second of its model, and which jobs have ended. The lock is held. */
 static void finish(serve_queue *q, double seconds)
 {
@@ -187,11 +212,13 @@ static void finish(serve_queue *q, double seconds)
             end_job(q, j, SERVE_DONE);
         else if (j->late)
             end_job(q, j, SERVE_LATE);
-        else if (j->following) { /* others come first */
+        else if (j->following && !j->work->stays) { /* others come first */
             unlink_job(q, j);
             append(q, j);
         }
     }
+    if (q->job[0]->work->stays)
+        put_last(q, q->job[0]);
 }
 
 static void *loop(void *user)
@@ -261,6 +288,8 @@ void serve_queue_free(serve_queue *q)
         return;
     pthread_cond_destroy(&q->work);
     pthread_mutex_destroy(&q->lock);
+    free(q->polled);
+    free(q->watched);
     free(q);
 }
 
