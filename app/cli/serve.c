@@ -42,8 +42,8 @@ static const cli_option options[] = {
     {"max-body", 0, "MB", .integer = &cli_serve_settings.max_body, .min = 1, .max = 65536,
      .help = "size of a request; larger ones are answered 413"},
     {"max-memory", 0, "MB", .integer = &cli_serve_settings.max_memory, .min = 1, .max = 1 << 20,
-     .help = "memory for the bodies, images, vectors and generated texts of all requests together; beyond it they are "
-             "answered 503"},
+     .help = "memory for the bodies, images, vectors, scores, tokens and generated texts of all requests together; "
+             "beyond it they are answered 503"},
     {"max-inputs", 0, "N", .integer = &cli_serve_settings.max_inputs, .min = 1, .max = 1 << 20,
      .help = "texts of a request"},
     {"max-cache", 0, "MB", .integer = &cli_serve_settings.max_cache, .min = 1, .max = 1 << 20,

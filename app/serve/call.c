@@ -125,6 +125,22 @@ serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subjec
     return NULL;
 }
 
+/* ---- memory ---- */
+
+bool serve_call_acquire(serve_call *c, size_t bytes)
+{
+    const bool acquired = http_acquire(c->shared->http, bytes);
+    c->answer->acquired += acquired ? bytes : 0;
+    return acquired;
+}
+
+void serve_refuse_memory(serve_call *c)
+{
+    http_answer_header(c->answer, "Retry-After", "1");
+    serve_refuse(c, 503, NULL, "what all requests need together is more than --max-memory; retry later");
+    serve_metrics_reject(c->shared->metrics, "memory");
+}
+
 /* ---- work ---- */
 
 static void refuse_failed(serve_call *c, const serve_job *job)

@@ -73,6 +73,10 @@ void serve_answer_close(serve_call *c, cli_json *j);
 serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subject);
 /* Computes a job. Returns false if it failed, and the request was refused. */
 bool serve_call_run(serve_call *c, serve_job *job);
+/* Acquires bytes of --max-memory until the answer was sent. Returns false if there are not as many left: then the
+ * request must be refused by serve_refuse_memory. */
+bool serve_call_acquire(serve_call *c, size_t bytes);
+void serve_refuse_memory(serve_call *c);
 /* Adds a job to the queue, or refuses the request as its tokens have no room; then returns false. */
 bool serve_call_add(serve_call *c, serve_job *job);
 /* Waits for the end of a job that was added, as serve_call_run does. */

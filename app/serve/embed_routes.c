@@ -74,7 +74,7 @@ static void answer_openai(serve_call *c, void *fields)
         cli_json_end(&j);
         serve_answer_close(c, &j);
     }
-    serve_embedding_free(c, &e);
+    serve_embedding_free(&e);
 }
 
 /* ---- TEI ---- */
@@ -130,7 +130,7 @@ static void answer_tei(serve_call *c, void *fields)
         cli_json_matrix(&j, NULL, e.vectors, o->inputs.n, e.width);
         serve_answer_close(c, &j);
     }
-    serve_embedding_free(c, &e);
+    serve_embedding_free(&e);
 }
 
 const serve_route serve_route_embeddings = {.method = "POST",

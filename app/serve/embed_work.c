@@ -1,8 +1,6 @@
 #include "embed_work.h"
 
 #include "count.h"
-#include "metrics.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,17 +195,13 @@ static bool check_dims(serve_call *c, const serve_model *m, serve_embedding *e)
 }
 
 /* Acquires the memory of the vectors and of their text in the answer. */
-static bool acquire(serve_call *c, serve_embedding *e)
+static bool acquire(serve_call *c, const serve_embedding *e)
 {
     enum { TEXT = 12 }; /* bytes of a number as JSON */
     const size_t bytes = (size_t)(e->input->n * e->width) * (sizeof *e->vectors + TEXT);
-    if (http_acquire(c->shared->http, bytes)) {
-        e->bytes = bytes;
+    if (serve_call_acquire(c, bytes))
         return true;
-    }
-    http_answer_header(c->answer, "Retry-After", "1");
-    serve_refuse(c, 503, NULL, "what all requests need together is more than --max-memory; retry later");
-    serve_metrics_reject(c->shared->metrics, "memory");
+    serve_refuse_memory(c);
     return false;
 }
 
@@ -246,8 +240,4 @@ bool serve_embed(serve_call *c, serve_model *m, serve_embedding *e)
     return true;
 }
 
-void serve_embedding_free(const serve_call *c, serve_embedding *e)
-{
-    free(e->vectors);
-    http_release(c->shared->http, e->bytes);
-}
+void serve_embedding_free(serve_embedding *e) { free(e->vectors); }

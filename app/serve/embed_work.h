@@ -14,11 +14,10 @@ typedef struct serve_embedding {
     /* computed: */
     float *vectors; /* [input->n, width] */
     int64_t width, tokens, truncated;
-    size_t bytes; /* of what requests may use together */
 } serve_embedding;
 
 /* Computes vectors. Returns false if the request was refused. serve_embedding_free frees them, also then. */
 bool serve_embed(serve_call *c, serve_model *m, serve_embedding *e);
-void serve_embedding_free(const serve_call *c, serve_embedding *e);
+void serve_embedding_free(serve_embedding *e);
 
 #endif

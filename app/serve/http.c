@@ -44,7 +44,7 @@ typedef struct connection {
 struct http_server {
     struct MHD_Daemon *daemon;
     http_options o;
-    atomic_llong memory, active, open;
+    atomic_llong memory, active, answered, open;
     atomic_bool draining;
     pthread_mutex_t lock; /* of the list */
     connection *connections;
@@ -360,13 +360,14 @@ static void notify_completed(void *user, struct MHD_Connection *m, void **contex
     if (c)
         set_phase(h, c, IDLE);
     atomic_fetch_sub(&h->active, 1);
+    atomic_fetch_add(&h->answered, 1);
     if (!x)
         return;
     if (x->begun && x->request.method)
         h->o.handler.ended(h->o.handler.user, &x->request, &x->answer);
     if (x->answer.stream.close)
         x->answer.stream.close(x->answer.stream.user);
-    http_release(h, x->taken);
+    http_release(h, x->taken + x->answer.acquired);
     free(x->request.body);
     free(x->answer.body);
     free(x->method);
@@ -414,6 +415,8 @@ void http_drain(http_server *h)
 }
 
 int64_t http_active(http_server *h) { return atomic_load(&h->active); }
+
+int64_t http_answered(http_server *h) { return atomic_load(&h->answered); }
 
 void http_stop(http_server *h)
 {

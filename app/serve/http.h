@@ -47,7 +47,8 @@ typedef struct http_answer {
         char value[224];
     } header[HTTP_HEADERS];
     int headers;
-    bool close; /* the connection, after this answer */
+    size_t acquired; /* by http_acquire for this request, which is released when the answer was sent */
+    bool close;      /* the connection, after this answer */
 } http_answer;
 /* Adds a header. What is too long for it is cut. */
 void http_answer_header(http_answer *a, const char *name, const char *format, ...);
@@ -83,6 +84,8 @@ void http_watch(http_server *h);
 void http_drain(http_server *h);
 /* Returns the number of requests without a complete answer. */
 int64_t http_active(http_server *h);
+/* Returns the number of requests that had answers. */
+int64_t http_answered(http_server *h);
 /* Closes all connections, after the answers that handlers are making. */
 void http_stop(http_server *h);
 /* Acquires bytes of what bodies and answers may use together; false: there are not as many left. */

@@ -205,7 +205,7 @@ static void run_embed(serve_call *c, void *fields)
         cli_json_integer(&j, "prompt_eval_count", e.tokens);
         serve_answer_close(c, &j);
     }
-    serve_embedding_free(c, &e);
+    serve_embedding_free(&e);
 }
 
 const serve_route serve_route_ollama_embed = {.method = "POST",

@@ -113,6 +113,19 @@ static bool check(serve_call *c, const serve_model *m, const rerank_fields *o)
     return false;
 }
 
+/* Acquires the memory of the documents in the answer, if they are returned. */
+static bool acquire_documents(serve_call *c, const serve_texts *t, bool returned)
+{
+    enum { DOCUMENT = 32, ESCAPED = 3 }; /* bytes of one, and of an escaped byte */
+    size_t bytes = 0;
+    for (int64_t i = 0; returned && i < t->n; i++)
+        bytes += DOCUMENT + ESCAPED * t->bytes[i];
+    if (serve_call_acquire(c, bytes))
+        return true;
+    serve_refuse_memory(c);
+    return false;
+}
+
 static void answer(serve_call *c, void *fields)
 {
     const rerank_fields *o = fields;
@@ -120,6 +133,8 @@ static void answer(serve_call *c, void *fields)
     if (!m || !check(c, m, o))
         return;
     const serve_texts *t = o->texts.text ? &o->texts : &o->documents;
+    if (!acquire_documents(c, t, o->return_text || o->return_documents))
+        return;
     serve_scoring s = {.field = o->texts.text ? "texts" : "documents",
                        .n = t->n,
                        .pair = t->text,

@@ -132,9 +132,21 @@ static bool run_job(serve_call *c, serve_model *m, serve_scoring *s, score_job *
     return true;
 }
 
+/* Acquires the memory of the scores, with their labels in the answer. */
+static bool acquire(serve_call *c, const serve_model *m, const serve_scoring *s)
+{
+    enum { TEXT = 128, LABEL = 80 }; /* bytes for a text, and for each of its labels */
+    if (serve_call_acquire(c, (size_t)s->n * (TEXT + LABEL * (size_t)m->info.classifier.labels)))
+        return true;
+    serve_refuse_memory(c);
+    return false;
+}
+
 bool serve_score(serve_call *c, serve_model *m, serve_scoring *s)
 {
     const size_t n = (size_t)s->n;
+    if (!acquire(c, m, s))
+        return false;
     int64_t *cost = malloc(n * sizeof *cost);
     score_job j = {.base = {.work = &work, .model = m, .n = s->n, .cost = cost},
                    .s = s,

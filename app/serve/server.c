@@ -8,6 +8,7 @@
 
 #include "cli/base/signals.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -96,9 +97,31 @@ static bool admit(void *user, const http_request *r, http_answer *a)
     return false;
 }
 
+/* Returns the bytes that the values of a body have in memory, at most: of JSON, by what begins them. */
+static size_t count_values(const http_request *r)
+{
+    enum { VALUE = 96, KEY = 80, ARRAY = 128, OBJECT = 256 };
+    size_t bytes = VALUE + 2 * r->bytes; /* their texts, also as a form's */
+    bool within = false;
+    for (size_t i = 0; i < r->bytes; i++) {
+        const char c = r->body[i];
+        if (c == '"')
+            within = !within;
+        else if (within)
+            i += c == '\\';
+        else
+            bytes += c == ',' ? VALUE : c == ':' ? KEY : c == '[' ? ARRAY : c == '{' ? OBJECT : 0;
+    }
+    return bytes;
+}
+
 /* Reads the fields of a request and runs its route. */
 static void run_route(serve_call *c)
 {
+    if (!serve_call_acquire(c, count_values(c->request))) {
+        serve_refuse_memory(c);
+        return;
+    }
     serve_field_error e = {0};
     json_error_t why;
     const char *sentence = "the body is not a JSON object";
@@ -225,6 +248,19 @@ static void wait_for_answers(server *s, int64_t seconds, const sigset_t *mask)
     }
 }
 
+/* Returns memory that many requests have used to the system, once none is left. *answered: the requests until the last
+ * time. */
+static void trim_memory(server *s, int64_t *answered)
+{
+    const int64_t now = http_answered(s->shared.http);
+    if (now == *answered || http_active(s->shared.http) > 0)
+        return;
+    *answered = now;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* Serves until a signal comes; then no new connection is accepted, and requests get their answers, for at most --grace
  * seconds. A second signal ends the process. */
 static void serve(server *s, const sigset_t *mask)
@@ -232,9 +268,10 @@ static void serve(server *s, const sigset_t *mask)
     atomic_store(&s->ready, true);
     printf("attend: serving at %s\n", s->listener.url);
     fflush(stdout);
-    while (!cli_signal) {
+    for (int64_t answered = 0; !cli_signal;) {
         wait_for_signal(1000, mask);
         http_watch(s->shared.http);
+        trim_memory(s, &answered);
     }
     atomic_store(&s->draining, true);
     atomic_store(&s->ready, false);

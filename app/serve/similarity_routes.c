@@ -89,7 +89,7 @@ static void compare(serve_call *c, serve_model *m, const sentence_fields *o, con
         if (serve_embed(c, m, &e))
             write_cosines(c, &e);
     }
-    serve_embedding_free(c, &e);
+    serve_embedding_free(&e);
     free(all.text);
     free(all.bytes);
 }

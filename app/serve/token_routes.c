@@ -87,8 +87,16 @@ static bool find_prompt(serve_call *c, const serve_model *m, serve_text name, co
     return false;
 }
 
-/* Writes the texts after the prompt; they are made one at a time. */
-static att_status write_all(cli_json *j, const serve_call *c, const serve_model *m, const tokenize_fields *o,
+/* Acquires the memory of a text's tokens: of their arrays and of what write_tokens writes. */
+static bool acquire_tokens(serve_call *c, const att_tokens *t, size_t bytes)
+{
+    enum { TOKEN = 120, ESCAPED = 3 }; /* bytes of one, and of an escaped byte */
+    return serve_call_acquire(c, (size_t)t->count * TOKEN + ESCAPED * bytes);
+}
+
+/* Writes the texts after the prompt; they are made one at a time. Returns ATT_ERR_BUSY if their tokens have no room in
+ * --max-memory. */
+static att_status write_all(cli_json *j, serve_call *c, const serve_model *m, const tokenize_fields *o,
                             const char *prompt)
 {
     const size_t before = strlen(prompt);
@@ -104,10 +112,11 @@ static att_status write_all(cli_json *j, const serve_call *c, const serve_model 
         memcpy(text + before, o->inputs.text[i], o->inputs.bytes[i] + 1);
         s = att_tokenize(m->tokenizer, text, bytes,
                          ATT_OPTIONS(att_tokenize_options, .no_special = !o->add_special_tokens, .offsets = true), &t);
-        if (!s) {
+        if (!s && !acquire_tokens(c, &t, bytes))
+            s = ATT_ERR_BUSY;
+        if (!s)
             write_tokens(j, &t, text);
-            att_tokens_free(c->shared->models.ctx, &t);
-        }
+        att_tokens_free(c->shared->models.ctx, &t);
         free(text);
     }
     return s;
@@ -123,7 +132,9 @@ static void answer_tokenize(serve_call *c, void *fields)
     cli_json j = serve_answer_open(c);
     const att_status s = write_all(&j, c, m, o, prompt);
     serve_answer_close(c, &j);
-    if (s)
+    if (s == ATT_ERR_BUSY)
+        serve_refuse_memory(c);
+    else if (s)
         serve_refuse(c, s == ATT_ERR_MEMORY ? 503 : 400, "inputs", "inputs: %s", att_error(c->shared->models.ctx));
 }
 
@@ -141,8 +152,8 @@ static bool read_ids(const json_t *list, int64_t size, int32_t *ids)
     return json_is_array(list);
 }
 
-/* Writes the text of a list of ids. */
-static att_status write_text(const serve_call *c, cli_json *j, const serve_model *m, const json_t *list)
+/* Writes the text of a list of ids. Returns ATT_ERR_BUSY if it has no room in --max-memory. */
+static att_status write_text(serve_call *c, cli_json *j, const serve_model *m, const json_t *list)
 {
     int32_t *ids = malloc((json_array_size(list) + 1) * sizeof *ids);
     att_text text = {0};
@@ -150,6 +161,8 @@ static att_status write_text(const serve_call *c, cli_json *j, const serve_model
     if (!s && !read_ids(list, att_tokenizer_size(m->tokenizer), ids))
         s = ATT_ERR_ARGUMENT;
     s = s ? s : att_detokenize(m->tokenizer, ids, (int64_t)json_array_size(list), &text);
+    if (!s && !serve_call_acquire(c, 4 * text.bytes)) /* itself, and escaped */
+        s = ATT_ERR_BUSY;
     if (!s)
         cli_json_bytes(j, NULL, text.text, text.bytes);
     att_text_free(c->shared->models.ctx, &text);
@@ -170,7 +183,9 @@ static void answer_decode(serve_call *c, void *fields)
     for (size_t i = 0; !s && i < (single ? 1 : json_array_size(o->ids)); i++)
         s = write_text(c, &j, m, single ? o->ids : json_array_get(o->ids, i));
     serve_answer_close(c, &j);
-    if (s == ATT_ERR_ARGUMENT)
+    if (s == ATT_ERR_BUSY)
+        serve_refuse_memory(c);
+    else if (s == ATT_ERR_ARGUMENT)
         serve_refuse(c, 400, "ids", "ids: is not a list of ids from 0 to %lld, or of such lists",
                      (long long)att_tokenizer_size(m->tokenizer) - 1);
     else if (s)

@@ -165,6 +165,29 @@ static void texts_are_classified(void **state)
     answer_free(&a);
 }
 
+static void memory_is_limited(void **state)
+{
+    (void)state;
+    enum { DOCUMENTS = 2000 }; /* scores and documents of 150 bytes in the answer */
+    char options[256], *body = malloc(DOCUMENTS * 170), *at = body;
+    serve_need(&server);
+    snprintf(options, sizeof options, "-m %s --max-memory 1", one.path);
+    const test_server s = serve_start(options);
+    at += sprintf(at, "{\"return_documents\": true, \"query\": \"a\", \"documents\": [\"a\"");
+    for (int i = 1; i < DOCUMENTS; i++)
+        at += sprintf(at, ", \"%0150d\"", i);
+    strcpy(at, "]}");
+    test_answer a = serve_post(&s, "/v1/rerank", body);
+    assert_int_equal(a.status, 503);
+    assert_has(a.body, "--max-memory");
+    answer_free(&a);
+    free(body);
+    a = serve_post(&s, "/v1/rerank", "{\"query\": \"a\", \"documents\": [\"a\"]}");
+    assert_int_equal(a.status, 200);
+    answer_free(&a);
+    serve_stop(&s);
+}
+
 static void wrong_requests_are_refused(void **state)
 {
     (void)state;
@@ -202,6 +225,7 @@ int main(void)
         cmocka_unit_test(the_best_documents_are_returned_with_their_texts),
         cmocka_unit_test(texts_give_the_list_of_tei),
         cmocka_unit_test(texts_are_classified),
+        cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(wrong_requests_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -181,10 +181,20 @@ static void memory_is_limited(void **state)
     assert_has(a.body, "--max-memory");
     answer_free(&a);
     close(fd);
-    a = serve_post(&s, "/embed", "{\"inputs\": \"a\"}");
-    assert_int_equal(a.status, 200);
+    static char many[1 << 15] = "{\"inputs\": \""; /* a text of 12,000 tokens, of more than 100 bytes in the answer */
+    for (int i = 0; i < 12000; i++)
+        strcpy(many + strlen("{\"inputs\": \"") + 2 * (size_t)i, "a ");
+    strcat(many, "\"}");
+    a = serve_post(&s, "/tokenize", many);
+    assert_int_equal(a.status, 503);
+    assert_has(a.body, "--max-memory");
     answer_free(&a);
-    assert_true(serve_metric(&s, "attend_rejected_total{why=\"memory\"}") == 2);
+    for (int i = 0; i < 3; i++) { /* what was refused is free */
+        a = serve_post(&s, "/embed", "{\"inputs\": \"a\"}");
+        assert_int_equal(a.status, 200);
+        answer_free(&a);
+    }
+    assert_true(serve_metric(&s, "attend_rejected_total{why=\"memory\"}") == 3);
     serve_stop(&s);
 }
 
