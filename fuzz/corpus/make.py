@@ -362,3 +362,21 @@ hub("index", ["config.json", "modules.json", "1_P/config.json", INDEX, "a.safete
 hub("modules", ["config.json", "modules.json", "1_P/config.json", "a.safetensors"], [{"path": "1_P"}, {"path": ""}])
 hub("parts", ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"])
 hub("several", ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf", "b.gguf"])
+
+
+# ---- requests of attend serve: the type of the body, then the body
+
+def parts(boundary, *fields):
+    return "".join(f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+                   for name, value in fields) + f"--{boundary}--\r\n"
+
+
+write("request", "json", b"application/json\n" + json.dumps(
+    {"text": "a", "texts": ["a", "b"], "documents": [{"text": "c"}, "d"], "input": [[1, 2], [3]], "flag": False,
+     "integer": 3, "number": 0.5, "choice": "two", "json": {"x": [None]}, "ignored": 1, "refused": []}).encode())
+write("request", "ids", b'application/json\n{"input": [1, 2, 3], "texts": "a"}')
+write("request", "url", b"application/x-www-form-urlencoded\ntext=a%20b&integer=3&flag=true&texts=a&texts=b+c&%00=%zz")
+write("request", "parts", ("multipart/form-data; boundary=xyz\n" + parts(
+    "xyz", ("text", "a"), ("texts", "b"), ("texts", "--xy\r\n-"), ("number", "1.5"))).encode())
+write("request", "file", b'multipart/form-data; boundary="q r"\npreamble\r\n--q r\r\nContent-Disposition: form-data; '
+      b'filename="a.png"; name="json"\r\nContent-Type: image/png\r\n\r\n\x89PNG\0\xff\r\n--q r--\r\n')
