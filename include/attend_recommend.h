@@ -10,6 +10,7 @@
 #define ATTEND_RECOMMEND_H
 
 #include "attend_metric.h"
+#include "attend_text.h"
 #include "attend_trace.h"
 #include "attend_train.h"
 
@@ -91,6 +92,21 @@ ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const a
 ATT_API att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
                                         const double *times, const att_interactions_options *options,
                                         att_interactions **out);
+/* A function that sets the ids of action i, which are valid until the next call and need no zero byte at the end, and
+ * if there are times its time. Actions are read once each, in their order. An error ends the call, which returns it. */
+typedef att_status (*att_interaction_fn)(void *user, int64_t i, att_byte_view *user_id, att_byte_view *item_id,
+                                         double *time);
+/* Actions that a function describes, so that no array of all is needed, such as those of a data frame. */
+typedef struct att_interaction_source {
+    size_t size;
+    int64_t n;              /* actions */
+    bool timed;             /* they have times */
+    att_interaction_fn get; /* [call] */
+    void *user;             /* [call] */
+} att_interaction_source;
+/* Makes a log as att_interactions_new does, with the memory of att_interactions_open. options or NULL: defaults. */
+ATT_API att_status att_interactions_read(att_ctx *ctx, const att_interaction_source *source,
+                                         const att_interactions_options *options, att_interactions **out);
 /* Reads one time as written in a file, for a log with time_per_second = per_second: *time is the number, or for a date
  * the seconds since 1970 times per_second. is_date or NULL: receives whether it is a date. Errors: those of times in
  * att_interactions_open; a date if per_second is 0. */

@@ -195,56 +195,97 @@ att_status att_interactions_open(att_ctx *ctx, const char *path, const att_inter
     return e;
 }
 
-/* ---- arrays */
+/* ---- memory */
 
-typedef struct actions {
-    int64_t n;
-    const char *const *users, *const *items; /* [n] */
-    const double *times;                     /* [n]; or NULL */
-} actions;
+static att_status add_from(att_log_builder *b, const att_interaction_source *s, const att_where *where)
+{
+    att_byte_view user = {NULL, 0}, item = {NULL, 0};
+    double time = 0;
+    const att_status e = s->get(s->user, where->number, &user, &item, &time);
+    if (e)
+        return e;
+    if (!user.data || !item.data)
+        return att_fail_at(where, ATT_ERR_ARGUMENT, "%s is NULL", user.data ? "item" : "user");
+    if (s->timed && !isfinite(time))
+        return att_fail_at(where, ATT_ERR_ARGUMENT, "time is %g", time);
+    return att_log_builder_add(b, where, user, item, time);
+}
 
-static att_status add_actions(att_log_builder *b, const actions *a)
+static att_status add_actions(att_log_builder *b, const att_interaction_source *s)
 {
     att_where where = {.ctx = b->log->ctx, .of = "action"};
     att_status e = ATT_OK;
     b->log->info.format = "memory";
-    b->log->info.timed = a->times != NULL;
-    b->progress.all = a->n + 1;
-    for (int64_t i = where.number = 0; !e && i < a->n; i++, where.number = i) {
-        const char *user = a->users[i], *item = a->items[i];
-        const double time = a->times ? a->times[i] : 0;
-        if (!user || !item)
-            e = att_fail_at(&where, ATT_ERR_ARGUMENT, "%s is NULL", user ? "item" : "user");
-        else if (!isfinite(time))
-            e = att_fail_at(&where, ATT_ERR_ARGUMENT, "time is %g", time);
-        else
-            e = att_log_builder_add(b, &where, (att_byte_view){user, strlen(user)}, (att_byte_view){item, strlen(item)},
-                                    time);
+    b->log->info.timed = s->timed;
+    b->progress.all = s->n + 1;
+    for (int64_t i = 0; !e && i < s->n; i++) {
+        where.number = i;
+        e = add_from(b, s, &where);
         if (!e && i % BETWEEN == 0)
             e = att_progress_add(&b->progress, i + 1 - b->progress.done);
     }
     return e;
 }
 
-att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
-                                const double *times, const att_interactions_options *options, att_interactions **out)
+static att_status read_source(const char *call, att_ctx *ctx, const att_interaction_source *source,
+                              const att_interactions_options *options, att_interactions **out)
 {
     att_interactions_options o;
     att_log_builder b;
-    if (out)
-        *out = NULL;
-    const att_named given[] = {{"ctx", ctx}, {"out", out}, {"users", users}, {"items", items}};
-    if (att_require(__func__, given, n > 0 ? 4 : 2))
-        return ATT_ERR_ARGUMENT;
     att_status e = read_options(ctx, options, &o);
     if (e)
         return e;
     if (o.format || o.user || o.item || o.time || o.n_events || o.by_rating)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format, columns, events and ratings are for files, not for arrays");
     e = att_log_builder_init(&b, ctx, &o);
-    b.progress.call = __func__;
-    e = e ? e : add_actions(&b, &(actions){n, users, items, times});
+    b.progress.call = call;
+    e = e ? e : add_actions(&b, source);
     e = e ? e : att_log_builder_finish(&b, "the array", out);
     att_log_builder_free(&b);
     return e;
+}
+
+att_status att_interactions_read(att_ctx *ctx, const att_interaction_source *source,
+                                 const att_interactions_options *options, att_interactions **out)
+{
+    att_interaction_source s;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"source", source}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const att_status e = att_options_read(&s, sizeof s, source, "att_interaction_source");
+    if (!e && !s.get)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "source.get is NULL");
+    return e ? e : read_source(__func__, ctx, &s, options, out);
+}
+
+/* Arrays of the actions */
+typedef struct actions {
+    const char *const *users, *const *items;
+    const double *times; /* or NULL */
+} actions;
+
+static att_byte_view id_of(const char *id) { return (att_byte_view){id, id ? strlen(id) : 0}; }
+
+static att_status get_action(void *arrays, int64_t i, att_byte_view *user, att_byte_view *item, double *time)
+{
+    const actions *a = arrays;
+    *user = id_of(a->users[i]);
+    *item = id_of(a->items[i]);
+    *time = a->times ? a->times[i] : 0;
+    return ATT_OK;
+}
+
+att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
+                                const double *times, const att_interactions_options *options, att_interactions **out)
+{
+    if (out)
+        *out = NULL;
+    const att_named given[] = {{"ctx", ctx}, {"out", out}, {"users", users}, {"items", items}};
+    if (att_require(__func__, given, n > 0 ? 4 : 2))
+        return ATT_ERR_ARGUMENT;
+    actions arrays = {users, items, times};
+    const att_interaction_source source = {
+        .size = sizeof source, .n = n, .timed = times != NULL, .get = get_action, .user = &arrays};
+    return read_source(__func__, ctx, &source, options, out);
 }

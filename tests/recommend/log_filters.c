@@ -1,4 +1,5 @@
-/* Filters of logs: events, ratings, and the k-core; what they count, and what is refused. */
+/* Filters of logs: events, ratings, and the k-core; what they count, and what is refused. Logs that a function
+ * describes. */
 #include "fixtures/interactions.h"
 
 #define OPEN(text, ...) open_text(text, ATT_OPTIONS(att_interactions_options, __VA_ARGS__))
@@ -147,12 +148,43 @@ static void what_cannot_be_filtered_is_refused(void **state)
     check_message(ctx, "events and ratings are for files, not for arrays");
 }
 
+static att_status get_part(void *user, int64_t i, att_byte_view *user_id, att_byte_view *item_id, double *time)
+{
+    static const char ids[] = "abaaxyzw";
+    *user_id = (att_byte_view){ids + i, 1}; /* without a zero byte */
+    *item_id = (att_byte_view){ids + 4 + i, 1};
+    *time = i < 3 ? (double)(i + 2) : INFINITY;
+    return i == *(const int64_t *)user ? ATT_ERR_SYSTEM : ATT_OK;
+}
+
+static void actions_may_come_from_a_function(void **state)
+{
+    (void)state;
+    int64_t fails = -1;
+    att_interactions *log;
+    att_interaction_source source = {.size = sizeof source, .n = 4, .get = get_part, .user = &fails};
+    assert_int_equal(att_interactions_read(ctx, &source, NULL, &log), ATT_OK);
+    assert_string_equal(history_text(log, "a"), "x,z,w");
+    att_interactions_free(log);
+    source.timed = true;
+    assert_int_equal(att_interactions_read(ctx, &source, NULL, &log), ATT_ERR_ARGUMENT);
+    check_message(ctx, "action 3: time is inf");
+    source.n = 3;
+    assert_int_equal(att_interactions_read(ctx, &source, NULL, &log), ATT_OK);
+    assert_string_equal(history_text(log, "a"), "x@2,z@4");
+    att_interactions_free(log);
+    fails = 1;
+    assert_int_equal(att_interactions_read(ctx, &source, NULL, &log), ATT_ERR_SYSTEM);
+    assert_null(log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_are_read_that_are_named), cmocka_unit_test(ratings_are_compared_as_numbers),
-        cmocka_unit_test(a_core_is_found_by_repeating),   cmocka_unit_test(a_core_counts_what_is_left),
-        cmocka_unit_test(known_items_keep_their_numbers), cmocka_unit_test(what_cannot_be_filtered_is_refused),
+        cmocka_unit_test(events_are_read_that_are_named),   cmocka_unit_test(ratings_are_compared_as_numbers),
+        cmocka_unit_test(a_core_is_found_by_repeating),     cmocka_unit_test(a_core_counts_what_is_left),
+        cmocka_unit_test(known_items_keep_their_numbers),   cmocka_unit_test(what_cannot_be_filtered_is_refused),
+        cmocka_unit_test(actions_may_come_from_a_function),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
