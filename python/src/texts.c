@@ -1,5 +1,6 @@
 /* Texts of an argument: str and sequences of it; those of Arrow are in arrow.c. */
 #include "texts.h"
+#include "arrow.h"
 
 #include <stdlib.h>
 
@@ -69,9 +70,7 @@ static PyObject *tuple_of(module_state *state, PyObject *object, const char *nam
 bool texts_read(module_state *state, PyObject *object, const char *name, bool nulls, texts *out)
 {
     *out = (texts){.single = PyUnicode_Check(object)};
-    bool arrow = !out->single && (PyObject_HasAttrString(object, "__arrow_c_array__") ||
-                                  PyObject_HasAttrString(object, "__arrow_c_stream__"));
-    if (arrow)
+    if (!out->single && arrow_is(object))
         return texts_from_arrow(state, object, name, nulls, out);
     if (PyBytes_Check(object))
         return raise_sentence(state, ATT_ERR_DTYPE, "%s: a str is needed, not bytes: bytes.decode() makes one", name);
@@ -84,10 +83,7 @@ void texts_release(texts *t)
     free(t->text);
     free(t->bytes);
     Py_CLEAR(t->owner);
-    PyObject *type, *value, *trace; /* what releases may be Python code, which must not see an exception */
-    PyErr_Fetch(&type, &value, &trace);
     if (t->arrow)
         texts_arrow_release(t->arrow);
-    PyErr_Restore(type, value, trace);
     *t = (texts){.n = 0};
 }

@@ -10,7 +10,7 @@ typedef struct texts {
     size_t *bytes;             /* [n] */
     bool single;               /* the argument is one str */
     PyObject *owner;           /* holds the characters */
-    struct texts_arrow *arrow; /* or these do */
+    struct arrow_chunks *arrow; /* or these do */
 } texts;
 
 /* The text of a null, of 0 bytes */
@@ -28,7 +28,7 @@ bool texts_refuse_null(module_state *state, const char *name, int64_t i);
 
 /* arrow_texts.c */
 bool texts_from_arrow(module_state *state, PyObject *object, const char *name, bool nulls, texts *out);
-void texts_arrow_release(struct texts_arrow *arrow);
+void texts_arrow_release(struct arrow_chunks *arrow);
 
 /* arrow.c */
 PyObject *array_arrow(PyObject *self, PyObject *args);
