@@ -8,18 +8,20 @@ from attend.any_model import open
 from attend.attention import Attention
 from attend.cross_encoder import CrossEncoder
 from attend.generator import Generated, Generator
+from attend.recommender import Recommender
 from attend.sentence_transformer import SentenceTransformer
 from attend.stages import Mask, Modifier, Param, Score, get_include
 from attend.tokenizer import Tokenizer
 from attend.translator import Translation, TranslationResult, Translator
 from attend.vectors import quantize_embeddings, semantic_search
 from attend.weights import load_safetensors
+from attend import train
 
 __all__ = [
     "__version__", "ArgumentError", "Array", "Attention", "attention_backward", "BusyError", "CancelledError",
     "config", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound", "find_model", "FormatError",
     "Generated", "Generator", "get_include", "load_safetensors", "Mask", "Modifier", "open", "OutOfMemoryError",
-    "Param", "quantize_embeddings", "scaled_dot_product_attention", "Score", "semantic_search",
-    "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer",
+    "Param", "quantize_embeddings", "Recommender", "scaled_dot_product_attention", "Score", "semantic_search",
+    "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer", "train",
     "Translation", "TranslationResult", "Translator", "UnsupportedError", "verify_attention",
 ]

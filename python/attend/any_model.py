@@ -2,19 +2,19 @@
 from attend import _attend, _hub
 from attend.cross_encoder import CrossEncoder
 from attend.generator import Generator
+from attend.recommender import Recommender
 from attend.sentence_transformer import SentenceTransformer
 from attend.translator import Translator
 
 _CLASSES = {"sentence model": SentenceTransformer, "language model": Generator, "text classifier": CrossEncoder,
-            "translator": Translator}
-_COMMANDS = {"vision model": "attend classify -m {} IMAGE",
-             "captioner": "attend caption -m {} IMAGE", "recommender": "attend recommend -m {} ITEM"}
+            "translator": Translator, "recommender": Recommender}
+_COMMANDS = {"vision model": "attend classify -m {} IMAGE", "captioner": "attend caption -m {} IMAGE"}
 
 
 def open(name, *, revision=None, local_files_only=False, **options):
     """Opens a model: the path of a folder or .gguf file, a name of attend's models, or OWNER/NAME of the Hugging Face Hub.
     Sentence models and text encoders are a SentenceTransformer, language models a Generator, classifiers of texts or
-    pairs a CrossEncoder, translators a Translator, which get the options."""
+    pairs a CrossEncoder, translators a Translator, recommenders a Recommender, which get the options."""
     path = _hub.find(name, revision=revision, local_files_only=local_files_only)
     kind, model_type, architecture = _attend.identify(path)
     if kind in _CLASSES:

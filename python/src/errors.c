@@ -99,11 +99,16 @@ PyObject *raise_sentence(module_state *state, att_status status, const char *for
     return NULL;
 }
 
-PyObject *call_result(module_state *state, att_status status, PyObject *result)
+bool call_succeeded(module_state *state, att_status status)
 {
     if (status != ATT_OK && !PyErr_Occurred())
         raise_status(state, status);
-    if (!PyErr_Occurred())
+    return !PyErr_Occurred();
+}
+
+PyObject *call_result(module_state *state, att_status status, PyObject *result)
+{
+    if (call_succeeded(state, status))
         return result;
     Py_XDECREF(result);
     return NULL;

@@ -75,6 +75,8 @@ static PyMethodDef functions[] = {
      "quantize(embeddings, precision, ranges=None, /)\n--\n\nCodes of embeddings."},
     {"search", vectors_search, METH_VARARGS,
      "search(queries, corpus, k, cosine, /)\n--\n\nOf each query [(row, score)]."},
+    {"recommender_fit", recommender_fit, METH_VARARGS,
+     "recommender_fit(log, settings, folder, half, progress, /)\n--\n\nMakes a model that counts, and writes it."},
     {"tool", tool, METH_VARARGS,
      "tool(arguments, python, /)\n--\n\nRuns the command-line tool, and returns its exit code."},
     {NULL, NULL, 0, NULL},
@@ -115,6 +117,9 @@ static const struct {
     {&session_spec, offsetof(module_state, session)},
     {&classifier_spec, offsetof(module_state, classifier)},
     {&translator_spec, offsetof(module_state, translator)},
+    {&log_spec, offsetof(module_state, log)},
+    {&recommender_spec, offsetof(module_state, recommender)},
+    {&training_spec, offsetof(module_state, training)},
 };
 enum { TYPES = sizeof types / sizeof *types };
 

@@ -27,7 +27,8 @@ typedef struct module_state {
     PyObject *error;                     /* attend.Error */
     PyObject *error_of[MODULE_STATUSES]; /* its subclass of a status */
     PyObject *file_not_found;
-    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator, *stage;
+    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator, *stage,
+        *log, *recommender, *training;
     module_plans plans;
 } module_state;
 
@@ -44,6 +45,8 @@ PyObject *raise_sentence(module_state *state, att_status status, const char *for
 /* Returns the result of a call of the library, of which it takes the reference; or, if the call failed or a callback
  * has raised, NULL with that exception. result NULL: an exception is set, or the call failed */
 PyObject *call_result(module_state *state, att_status status, PyObject *result);
+/* Returns whether a call of the library succeeded, and no callback has raised; else false with that exception. */
+bool call_succeeded(module_state *state, att_status status);
 
 /* ---- arrays (array.c, dlpack.c, tensor.c) */
 
@@ -157,7 +160,13 @@ extern PyType_Spec safetensors_spec;
 
 /* ---- models (sentence.c, tokenizer.c, generator.c, classifier.c, translator.c) */
 
-extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec, translator_spec;
+extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec, translator_spec,
+    recommender_spec;
+
+/* ---- logs of actions and trainings (log.c, recommender.c, training.c) */
+
+extern PyType_Spec log_spec, training_spec;
+PyObject *recommender_fit(PyObject *module, PyObject *args);
 
 /* ---- attention (attention.c, attention_arguments.c, plans.c) */
 

@@ -6,10 +6,10 @@
 
 typedef struct texts {
     int64_t n;
-    const char **text;         /* [n] UTF-8 */
-    size_t *bytes;             /* [n] */
-    bool single;               /* the argument is one str */
-    PyObject *owner;           /* holds the characters */
+    const char **text;          /* [n] UTF-8 */
+    size_t *bytes;              /* [n] */
+    bool single;                /* the argument is one str */
+    PyObject *owner;            /* holds the characters */
     struct arrow_chunks *arrow; /* or these do */
 } texts;
 

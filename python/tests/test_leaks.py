@@ -5,7 +5,9 @@ import gc
 import os
 import pathlib
 import pickle
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -26,6 +28,8 @@ generator = attend.Generator(GOLDEN / "tiny_llama")
 translator = attend.Translator(GOLDEN.parents[1] / "models/tatoeba-de-en")
 tokenizer = sentence.tokenizer
 made = attend.similarity(EMBEDDINGS, EMBEDDINGS)
+FRAME = {"user": ["a", "a", "a", "b", "b", "b"] * 3, "item": ["x", "y", "z", "w", "x", "v"] * 3, "time": array.array("d", range(18))}
+recommender = attend.Recommender.fit(FRAME, out=tempfile.mkdtemp() + "/model", hidden=8, layers=1, steps=2)
 keep = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(lambda block: True)
 
 
@@ -43,6 +47,13 @@ def step():
     number = session.add(generator._ids("bdcab"), max_new_tokens=3, stop=["zz"])
     session.step()
     return session.finish(number)
+
+
+def training(folder=tempfile.mkdtemp() + "/training"):
+    with attend.train.Recommendation(folder, FRAME, hidden=8, layers=1, steps=3) as t:
+        t.run(2, callback=lambda report: True)
+        t.evaluate(k=2)
+    shutil.rmtree(folder)
 
 
 def stream():
@@ -86,6 +97,10 @@ RIGHT = {
     "translate tokens": lambda: translator.translate_batch([["▁Ja", ".", "</s>"], []], [["▁Yes"], None], max_decoding_length=2, return_scores=True),
     "attention of a translation": lambda: (translator.attention("Ja.", "Yes.", layer=0, head=1), translator._model.info),
     "open": lambda: [attend.open(GOLDEN / name) for name in ("tiny_sentence", "tiny_llama", "classifiers/bert")],
+    "recommend": lambda: (recommender.recommend([["x"], ["y", "z"]], 2, deny=["v"]), recommender.recommend(users=["a"], k=2)),
+    "similar items": lambda: (recommender.similar("x", 2), recommender.vectors, recommender.embed([["x", "y"]]), recommender.items),
+    "a log": lambda: recommender.read(FRAME).evaluate(part="valid", k=2),
+    "a log of integers": lambda: recommender.read([1, 2, 3] * 3, array.array("q", range(9)), ["2020-01-01"] * 9, split="none").users,
     "open a tokenizer": lambda: attend.Tokenizer(GOLDEN / "tiny_sentence"),
 }
 
@@ -97,6 +112,8 @@ WRONG = {
               lambda: generator.generate("a", top_p="x"), lambda: generator.generate("a", stop=[5]), lambda: _attend.Stage(1),
               lambda: translator.translate(5), lambda: translator.translate("a", length_penalty="x"), lambda: translator.translate_batch([5]),
               lambda: translator._model.translate(ids=5), lambda: translator._model.attention(5, 5), lambda: translator._model.translate(ids=[["a"]]),
+              lambda: recommender.recommend([[1.5]]), lambda: recommender.recommend(5), lambda: recommender.read(["a", 2.5], ["x", "y"]),
+              lambda: attend.train.Recommendation("/no/such", FRAME, rate="x"), lambda: _attend.Log(1, (), {}, {}),
               lambda: made.__dlpack__(stream=1), lambda: made.__dlpack__(max_version=(0, 9), copy=True)],
     "values": [lambda: attention(key=floats(1, 2, 3, 5)), lambda: attention(attn_mask=floats(2, 2)), lambda: attention(lengths=[9]),
                lambda: attention(out=floats(2, 2)), lambda: attention(out=Q.toreadonly()), lambda: attention(align="x"),
@@ -107,6 +124,9 @@ WRONG = {
                lambda: sentence.encode("\ud800"), lambda: sentence.encode("a", truncate_dim=10**6), lambda: sentence.encode(["a"], out=floats(1, 1)),
                lambda: sentence.attention("a", layer=99), lambda: tokenizer.decode([-1]), lambda: generator.generate(""),
                lambda: generator.generate("a", stop=["\0"]), lambda: pairs.predict([("a", "b")], activation_fn="x"), lambda: made[9],
+               lambda: recommender.recommend([["none"]]), lambda: recommender.read(["a", None], ["x", "y"]), lambda: recommender.read(["a"], ["x", "y"]),
+               lambda: attend.train.Recommendation("/no/such", FRAME, loss="x"), lambda: attend.train.Recommendation("/no/such", FRAME, batch=-1),
+               lambda: attend.train.Recommendation("/no/such", FRAME, nothing=1), lambda: recommender.evaluate(part="x"),
                lambda: made.column(9), lambda: _attend.array_of("x", (), b""), lambda: _attend.array_of("float32", (2,), b""),
                lambda: sentence._model.encode(TEXTS, progress=lambda share: 1 / 0), lambda: attend.Score(None), lambda: attend.set_threads(-1),
                lambda: translator.translate("a", num_hypotheses=9), lambda: translator.translate("a", length_penalty=float("nan")),
@@ -115,7 +135,8 @@ WRONG = {
                lambda: translator.translate_batch([["a"]], patience=2), lambda: translator._model.translate(ids=[[10**6]])],
     "files": [lambda: attend.open("/no/such/folder"), lambda: attend.load_safetensors("/no/such/file"), lambda: attend.Tokenizer("/no/such"),
               lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN), lambda: _attend.Translator(GOLDEN),
-              lambda: _attend.identify("/no/such"), lambda: attend.CrossEncoder(GOLDEN / "classifiers/bert", dtype="x")],
+              lambda: _attend.identify("/no/such"), lambda: attend.CrossEncoder(GOLDEN / "classifiers/bert", dtype="x"),
+              lambda: _attend.Recommender(GOLDEN), lambda: recommender.read("/no/such"), lambda: attend.train.Recommendation("/dev/null/x", FRAME)],
 }
 
 
@@ -173,6 +194,11 @@ def test_nothing_is_left_of_wrong(name):
 @pytest.mark.skipif(CALLS < 1000, reason="takes long")
 def test_nothing_is_left_of_verify_attention():
     watch(lambda: attend.verify_attention(Q, Q, Q, is_causal=True), 100)
+
+
+def test_nothing_is_left_of_trainings():  # few calls: each waits for the disk
+    watch(training, 5)
+    watch(lambda: attend.Recommender.fit(FRAME, out=recommender._path + "-counted", arch="neighbors"), 5)
 
 
 def test_nothing_is_left_of_safetensors(tmp_path):

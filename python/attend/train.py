@@ -1,0 +1,273 @@
+"""Trainings: objects that one steps or runs. A training of the same options as `attend train` has the same bits.
+
+    training = attend.train.Translation("de-en", source="train.de", target="train.en", steps=1000)
+    training.run(callback=lambda report: print(report["step"], report["loss"]))
+"""
+import json
+import math
+import os
+
+from attend import _attend
+
+# Options of the loop and of the optimizer, with their defaults: those of `attend train`
+_COMMON = {"steps": 0, "epochs": 0, "patience": 0, "rate": 1e-3, "schedule": "constant", "warmup": 0, "beta2": 0.999, "decay": 0.0,
+           "clip": 0.0, "freeze": (), "accumulate": 1, "shards": 0, "validate_every": 0, "save_every": 0, "average": 0, "keep": 1,
+           "dtype": "float32", "compute": "float32", "seed": 1}
+
+
+class Training:
+    """What all trainings have: a folder, checkpoints, the loop. Use a subclass."""
+
+    _kind = None  # of _attend.Training
+    _defaults = _COMMON
+    _own = {}  # options of the subject, with their defaults
+    _keeps_best = True  # the model is the one with the best validation, without `average`
+    _measure = None  # (name in evaluate(), sign) of the score
+
+    def __init__(self, out, *, resume=False, **options):
+        unknown = [name for name in options if name not in self._defaults and name not in self._own]
+        if unknown:
+            raise _attend.ArgumentError(f"{unknown[0]}: there is no option of this name; these are: "
+                                        + ", ".join(sorted([*self._defaults, *self._own])))
+        self.folder, self._o = os.fspath(out), {**self._defaults, **self._own, **options}
+        self._evaluation, self._validates, self._batches, self._base, self._data = {}, False, 0, False, None
+        own = self._prepare({name: self._o[name] for name in self._own})
+        if self._o["dtype"] not in ("float32", "float16"):
+            raise _attend.ArgumentError(f"dtype: {self._o['dtype']!r}, must be float32 or float16")
+        if options.get("patience") and not self._validates:
+            raise _attend.ArgumentError("patience: needs a validation, for which there are no data")
+        if options.get("steps") and options.get("epochs"):
+            raise _attend.ArgumentError("steps does not go with epochs: both state where the training ends")
+        self._half = self._o["dtype"] == "float16"
+        schedule = self._plan()
+        common = {name: self._o[name] for name in ("beta2", "clip", "accumulate", "shards", "seed", "compute")}
+        freeze = self._o["freeze"]
+        self._training = _attend.Training(
+            self._kind, self.folder,
+            {**common, "weight_decay": self._o["decay"], "resume": resume, "keep": max(self._o["average"], self._o["keep"], 1),
+             "evaluation_id": self._identity()},
+            schedule, (freeze,) if isinstance(freeze, str) else tuple(freeze), own, self._data)
+        self._begin(resume)
+
+    # ---- what a subclass has
+
+    def _prepare(self, own):
+        """Reads data; sets _batches, _validates and the like; returns the options of the library's struct"""
+        return own
+
+    def _identity(self):
+        """A number that other data for validation would change"""
+        return 0
+
+    # ---- the plan
+
+    def _plan(self):
+        o, parts = self._o, self._o["accumulate"]
+        if not self._batches and not (o["validate_every"] and o["save_every"]):
+            raise _attend.ArgumentError("validate_every and save_every: numbers of steps are needed, as there are no epochs")
+        epoch = math.ceil(self._batches / parts)
+        self._limit = o["steps"] or math.ceil(o["epochs"] * self._batches / parts)
+        self._validate_every, self._save_every = o["validate_every"] or epoch, o["save_every"] or epoch
+        falls, share = o["schedule"] in ("cosine", "linear"), 0 < o["warmup"] < 1
+        if (falls or share) and not self._limit:
+            raise _attend.ArgumentError(f"steps: needed by {'schedule' if falls else 'warmup'}, to know the last step")
+        warmup = int(o["warmup"] * self._limit) if share else int(o["warmup"])
+        if falls and self._limit <= warmup:
+            raise _attend.ArgumentError(f"steps: {self._limit}, must be more than warmup, {warmup}")
+        return {"kind": o["schedule"], "max_rate": o["rate"], "warmup": warmup, "steps": self._limit if falls else 0}
+
+    def _begin(self, resume):
+        # Steps since the last validation; the best score; validations since; is a validation or checkpoint due?
+        self._state = {"n": 0, "best": None, "worse": 0, "due": False}
+        self._unsaved, self._finished, self.report = not resume, False, None
+        if resume and self._training.note:
+            try:
+                self._state.update(json.loads(self._training.note))
+            except ValueError:
+                pass  # of the tool, whose note has another form
+        if self._limit and self.steps > self._limit:
+            raise _attend.ArgumentError(f"steps: {self._limit}, but {self.folder} is at step {self.steps}")
+        if resume and (self._state["due"] or self._is_last(self.steps)):
+            self._after_step(self.steps)
+
+    # ---- what it is
+
+    @property
+    def steps(self):
+        """Steps so far"""
+        return self._training.info["steps"]
+
+    @property
+    def info(self):
+        """What is trained on what: parameters, examples, vocabulary, the best score and its step"""
+        return self._training.info
+
+    @property
+    def done(self):
+        """Has it reached its last step, or `patience`? Then the folder has the model."""
+        return self._finished
+
+    def __repr__(self):
+        return f"attend.train.{type(self).__name__}({self.folder!r})"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    # ---- steps
+
+    def step(self):
+        """Makes a step, then validates and saves, if these are due: the loss. After the last step the model is written.
+        `report` has more of the step."""
+        if self._finished:
+            raise _attend.ArgumentError(f"the training has ended after step {self.steps}; with more steps=, resume=True continues")
+        if self._base and self._validates and self.steps == 0 and self._state["best"] is None:
+            self._validate(first=True)
+        self.report = self._training.step()
+        self._state["n"] += 1
+        self._unsaved = self._state["due"] = True
+        self.report["validation"] = self._after_step(self.report["step"])
+        return self.report["loss"]
+
+    def _is_last(self, step):
+        patience = self._o["patience"] if self._validates else 0
+        return bool(self._limit and step >= self._limit) or bool(patience and self._state["worse"] >= patience)
+
+    def _after_step(self, step):
+        """Validates and saves, where these are due, and ends the training after its last step."""
+        state, measures = self._state, None
+        if state["n"] and (self._is_last(step) or step % self._validate_every == 0):
+            measures = self._validate()
+        state["due"] = False
+        if step and step % self._save_every == 0 and self._unsaved:
+            self.save()
+        if self._is_last(step):
+            self._finish()
+        return measures
+
+    def run(self, steps=None, callback=None):
+        """Makes steps until the last one, or so many. callback(report) is called after each, with {"step": ..., "loss": ...,
+        "epoch", "norm", "rate", "examples", "sources", "targets", "steps_left", "validation": measures or None}; if it returns
+        False, the training stops: a checkpoint is saved, and the model so far is written. If it raises, or Ctrl-C is
+        pressed, a checkpoint is saved."""
+        if steps is None and not self._limit and not self._o["patience"]:
+            raise _attend.ArgumentError("steps: needed, as the training has no last step")
+        end = None if steps is None else self.steps + steps
+        try:
+            while not self._finished and (end is None or self.steps < end):
+                self.step()
+                if callback is not None and callback(self.report) is False:
+                    self._pause()
+                    self._write()
+                    break
+        except BaseException:
+            self._pause()
+            raise
+        return self.report
+
+    def evaluate(self, **options):
+        """Measures of the current weights on the data for validation"""
+        return self._training.evaluate({**self._evaluation, **options})
+
+    def _validate(self, first=False):
+        state = self._state
+        measures = self.evaluate() if self._validates else None
+        state["n"] = 0
+        if measures is None:
+            return None
+        name, sign = self._measure
+        score = sign * measures[name]
+        if math.isnan(score):
+            return measures
+        if self._keeps_best and not self._o["average"]:
+            self._training.keep_best(score, self._half)
+        better = state["best"] is None or score > state["best"]
+        if better:
+            state["best"] = score
+        state["worse"] = 0 if better or first else state["worse"] + 1
+        return measures
+
+    # ---- files
+
+    def save(self):
+        """Saves a checkpoint, from which resume=True continues with the bits of an uninterrupted training"""
+        self._training.save(json.dumps(self._state))
+        self._unsaved = False
+
+    def write(self, average=0):
+        """Writes the model of the current weights to the folder, or the mean of the newest checkpoints"""
+        self._training.write(average, self._half)
+
+    def close(self):
+        """Unlocks the folder. Returns the log of a recommender, else None"""
+        self._training.close()
+        data, self._data = self._data, None
+        return data
+
+    def _pause(self):
+        if self._unsaved and not self._finished:
+            self._training.pause(json.dumps(self._state))
+            self._unsaved = False
+
+    def _write(self):
+        best = self._keeps_best and self._validates and not self._o["average"]
+        if not (best and math.isfinite(self.info["best"])):
+            self.write(self._o["average"])
+
+    def _finish(self):
+        self._pause()
+        self._write()
+        self._training.keep(self._o["keep"])
+        self._finished = True
+
+
+class Recommendation(Training):
+    """Training of a model of next items: SASRec or BERT4Rec; or models that count and need no steps: "neighbors", "ease",
+    "popularity". data, items, times: as for Recommender.fit"""
+
+    _kind, _measure = "recommendation", ("ndcg", 1)
+    _defaults = {**_COMMON, "patience": 5}
+    _network = {"block": None, "hidden": None, "layers": None, "heads": None, "intermediate": None, "max_positions": None}
+    _log = {"user": None, "item": None, "time": "", "split": "leave-one-out", "min_actions": 0, "valid_share": 0.0, "test_share": 0.0,
+            "valid_from": 0.0, "test_from": 0.0, "drop_duplicates": False, "min_count": 0, "skip_bad_lines": 0}
+    _struct = {"batch": 128, "with_replacement": False, "loss": "softmax", "negatives": 0, "calibration": None, "mask_share": 0.0,
+               "last_mask_share": 0.0, "dropout": 0.2, "model": None}
+    _own = {**_struct, **_network, **_log, "arch": None, "exclude_seen": False, "validate_candidates": "all"}
+    _names = {"hidden": "hidden_size", "layers": "num_hidden_layers", "heads": "num_attention_heads",
+              "intermediate": "intermediate_size", "max_positions": "max_position_embeddings"}
+
+    def __init__(self, out, data, items=None, times=None, *, resume=False, **options):
+        self._given = (data, items, times)
+        super().__init__(out, resume=resume, **options)
+
+    def _prepare(self, own):
+        from attend.recommender import open_log
+        arch = own["arch"] or "sasrec"
+        if arch not in ("sasrec", "bert4rec"):
+            raise _attend.ArgumentError(f"arch: {arch!r}, must be sasrec or bert4rec" + (
+                "; attend.Recommender.fit makes models that count" if arch in ("neighbors", "ease", "popularity") else ""))
+        sizes = {name: own[name] for name in ("arch", *self._network) if own[name] is not None}
+        if own["model"] and sizes:
+            raise _attend.ArgumentError(f"{next(iter(sizes))}: does not go with model, which has its own")
+        model = None
+        if own["model"]:
+            model = _attend.Recommender(own["model"])
+            own["model"], self._base = _attend.find_model(own["model"]), True
+        data, self._given = self._given, None
+        self._data = open_log(*data, model=model, **{name: own[name] for name in self._log})
+        self._batches = -(-self._data.histories // own["batch"])
+        self._validates = self._data.info["valid_cases"] > 0
+        if not self._o["epochs"]:
+            self._o["epochs"] = 200 if self._validates else 20
+        self._evaluation = {"part": "valid", "exclude_seen": own["exclude_seen"], "candidates": own["validate_candidates"],
+                            "draws": int(own["validate_candidates"] != "all"), "seed": self._o["seed"]}
+        if own["loss"] == "gbce" and own["calibration"] is None:
+            own["calibration"] = 0.75
+        settings = {"model_type": "attend-" + arch,
+                    **{self._names.get(name, name): value for name, value in sizes.items() if name != "arch"}}
+        return {**{name: own[name] for name in self._struct}, "settings": None if own["model"] else json.dumps(settings)}
+
+    def _identity(self):
+        return self._data.valid_checksum
