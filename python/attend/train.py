@@ -271,3 +271,136 @@ class Recommendation(Training):
 
     def _identity(self):
         return self._data.valid_checksum
+
+
+# Sizes of a model: (of the Transformer, of recurrent layers)
+_PRESETS = {"tiny": ((128, 2, 512, 4), (128, 256, 1)), "small": ((256, 3, 1024, 4), (256, 512, 1)),
+            "base": ((512, 6, 2048, 8), (512, 1024, 2))}
+
+
+class Translation(Training):
+    """Training of a translator from two files of text, source= and target=: line i of one is the translation of line i of the
+    other. valid_source= and valid_target= are for validation. arch="rnn" trains recurrent layers, with attention="none",
+    "additive", "dot" or "general"; preset="tiny", "small" or "base" is the size, or config= a file, settings= a dict"""
+
+    _kind, _measure, _keeps_best = "translation", ("loss", -1), False
+    _defaults = {**_COMMON, "beta2": 0.98, "warmup": 1000, "clip": 1.0, "validate_every": 500, "save_every": 500, "average": 5}
+    _struct = {"source": None, "target": None, "valid_source": None, "valid_target": None, "tokenizer": None, "vocabulary": 8000,
+               "character_coverage": 1.0, "byte_fallback": False, "batch_tokens": 4096, "max_tokens": 0, "dropout": 0.1,
+               "label_smoothing": 0.1, "config": None, "skip_bad_lines": 0}
+    _own = {**_struct, "arch": None, "attention": None, "preset": None, "settings": None}
+
+    def _prepare(self, own):
+        for name in ("source", "target"):
+            if own[name] is None:
+                raise _attend.ArgumentError(f"{name}: the file of the {name} texts is needed")
+        if (own["valid_source"] is None) != (own["valid_target"] is None):
+            raise _attend.ArgumentError("valid_source, valid_target: both are needed, or none")
+        self._validates = own["valid_source"] is not None
+        return {**{name: own[name] for name in self._struct}, "settings": json.dumps(self._settings(own))}
+
+    @staticmethod
+    def _settings(own):
+        arch, preset, attention, config = (own[name] for name in ("arch", "preset", "attention", "config"))
+        for name, words in (("arch", ("transformer", "rnn")), ("preset", tuple(_PRESETS))):
+            if own[name] is not None and own[name] not in words:
+                raise _attend.ArgumentError(f"{name}: {own[name]!r}, must be one of " + ", ".join(words))
+        if preset and (config or own["settings"]):
+            raise _attend.ArgumentError("preset: does not go with config or settings, which have the sizes")
+        if attention and arch != "rnn":
+            raise _attend.ArgumentError("attention: is for arch=\"rnn\"; a Transformer has its own")
+        if own["settings"]:
+            return own["settings"]
+        made, arch = {}, arch or (None if config else "transformer")
+        if arch:
+            made["model_type"] = "marian" if arch == "transformer" else "attend-seq2seq"
+        if attention:
+            made["attention"] = attention
+        if not config:
+            transformer, recurrent = _PRESETS[preset or "small"]
+            if arch == "rnn":
+                made.update(zip(("embedding_size", "hidden_size", "num_layers"), recurrent))
+            else:
+                width, layers, inner, heads = transformer
+                made["d_model"] = width
+                for side in ("encoder", "decoder"):
+                    made.update({f"{side}_layers": layers, f"{side}_ffn_dim": inner, f"{side}_attention_heads": heads})
+        return made
+
+
+class Sentences(Training):
+    """Training of a sentence model, model=, from rows of texts: pairs for loss="multiple-negatives-ranking", with further texts
+    as hard negatives; pairs and scores=, cosines from -1 to 1, for "cosine"; triplets for "triplet"; pairs and labels=, numbers
+    from 0, for "softmax". valid=: (pairs, scores) for validation, by Spearman's correlation"""
+
+    _kind, _measure = "sentences", ("spearman", 1)
+    _defaults = {**_COMMON, "epochs": 2, "rate": 2e-5, "schedule": "linear", "warmup": 0.1, "decay": 0.01, "clip": 1.0,
+                 "validate_every": 100, "save_every": 200}
+    _struct = {"model": None, "loss": None, "batch": 16, "distance": "euclidean", "scale": 0.0, "margin": 0.0}
+    _own = {**_struct, "scores": None, "labels": None, "valid": None}
+
+    def __init__(self, out, rows, *, resume=False, **options):
+        self._rows = [tuple(row) for row in rows]
+        super().__init__(out, resume=resume, **options)
+
+    def _prepare(self, own):
+        if own["model"] is None:
+            raise _attend.ArgumentError("model: the sentence model to begin with is needed")
+        from attend import _hub
+        rows, self._rows = self._rows, None
+        columns = len(rows[0]) if rows else 0
+        for i, row in enumerate(rows):
+            if len(row) != columns:
+                raise _attend.ShapeError(f"rows[{i}]: has {len(row)} texts, but rows[0] has {columns}")
+        scores, labels = (None if own[name] is None else tuple(own[name]) for name in ("scores", "labels"))
+        own["loss"] = own["loss"] or ("cosine" if scores else "softmax" if labels else "multiple-negatives-ranking")
+        own["model"] = _hub.find(own["model"])
+        self._data = ([text for row in rows for text in row], columns, scores, labels)
+        self._batches, self._valid = -(-len(rows) // own["batch"]), None
+        if own["valid"] is not None:
+            pairs, gold = own["valid"]
+            pairs, gold = [tuple(pair) for pair in pairs], [float(score) for score in gold]
+            if len(pairs) != len(gold) or any(len(pair) != 2 for pair in pairs):
+                raise _attend.ShapeError(f"valid: {len(pairs)} pairs of two texts and {len(gold)} scores; a score for each is needed")
+            self._valid = ([pair[0] for pair in pairs], [pair[1] for pair in pairs], gold)
+            self._similarity = _attend.Sentence(own["model"]).info["similarity"]
+            self._validates = self._base = True
+        return {**{name: own[name] for name in self._struct}, "classes": max(labels) + 1 if labels else 0}
+
+    def _identity(self):
+        import zlib
+        return zlib.crc32(repr(self._valid).encode("utf-8", "surrogatepass")) if self._valid else 0
+
+    def evaluate(self):
+        """{"spearman": 100 times the correlation of similarities and scores}, or NaN if one of both does not vary"""
+        if not self._valid:
+            raise _attend.ArgumentError("evaluate: there are no rows for validation, valid=")
+        first, second, gold = self._valid
+        vectors = [self._training.evaluate({"texts": texts}) for texts in (first, second)]
+        found = _attend.similarity(*vectors, self._similarity, True).tolist()
+        return {"spearman": 100 * _correlation(_ranks(found), _ranks(gold))}
+
+    def close(self):
+        """Unlocks the folder."""
+        super().close()
+
+
+def _ranks(values):
+    """Ranks of values, of equal ones their mean"""
+    order, ranks, i = sorted(range(len(values)), key=values.__getitem__), [0.0] * len(values), 0
+    while i < len(order):
+        j = i
+        while j < len(order) and values[order[j]] == values[order[i]]:
+            j += 1
+        for k in order[i:j]:
+            ranks[k] = (i + j - 1) / 2
+        i = j
+    return ranks
+
+
+def _correlation(a, b):
+    """Pearson's"""
+    means = [math.fsum(x) / len(x) if x else 0 for x in (a, b)]
+    a, b = ([value - mean for value in x] for x, mean in zip((a, b), means))
+    squares = math.fsum(x * x for x in a) * math.fsum(x * x for x in b)
+    return math.fsum(x * y for x, y in zip(a, b)) / math.sqrt(squares) if squares else math.nan

@@ -9,7 +9,8 @@ enum { NOTE = 400 };
 typedef struct training {
     PyObject_HEAD att_training *t; /* NULL: closed */
     const training_kind *kind;
-    PyObject *data; /* what the training uses as long as it is open */
+    PyObject *data; /* what the training uses as long as it is open, */
+    void *memory;   /* and this, too; or NULL */
     bool busy;      /* a call is running without the GIL */
     char note[NOTE];
 } training;
@@ -85,11 +86,11 @@ static bool open_training(training *self, module_state *state, const arguments *
     patterns freeze = {.text = NULL};
     const training_kind *kind = self->kind;
     PyObject *folder = NULL;
-    bool opened = PyUnicode_FSConverter(a->folder, &folder) &&
-                  options_read(state, a->common, common_fields, &common, held) &&
-                  options_read(state, a->schedule, schedule_fields, &schedule, held) &&
-                  options_read(state, a->options, kind->fields, options, held) &&
-                  read_patterns(a->freeze, held, &freeze) && (!kind->read || kind->read(state, a->data, options));
+    bool opened =
+        PyUnicode_FSConverter(a->folder, &folder) && options_read(state, a->common, common_fields, &common, held) &&
+        options_read(state, a->schedule, schedule_fields, &schedule, held) &&
+        options_read(state, a->options, kind->fields, options, held) && read_patterns(a->freeze, held, &freeze) &&
+        (!kind->read || kind->read(state, a->data, options, &self->memory));
     common.freeze = freeze.text, common.n_freeze = freeze.n;
     if (opened) {
         att_status status;
@@ -98,8 +99,6 @@ static bool open_training(training *self, module_state *state, const arguments *
         LONG_CALL_END(status)
         opened = call_succeeded(state, status);
     }
-    if (kind->release)
-        kind->release(options);
     PyMem_Free(freeze.text);
     Py_XDECREF(folder);
     return opened;
@@ -120,7 +119,8 @@ static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     training *self = kind ? PyObject_New(training, type) : NULL;
     if (!self)
         return NULL;
-    self->t = NULL, self->kind = kind, self->data = Py_NewRef(a.data), self->busy = false;
+    self->t = NULL, self->kind = kind, self->data = Py_NewRef(a.data), self->memory = NULL;
+    self->busy = false;
     self->note[0] = 0;
     PyObject *held = PyList_New(0);
     void *options = held ? PyMem_Calloc(1, kind->bytes) : NULL;
@@ -136,11 +136,20 @@ static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     return (PyObject *)self;
 }
 
+static void close_training(training *t)
+{
+    att_training_free(t->t);
+    t->t = NULL;
+    if (t->memory)
+        t->kind->release(t->memory);
+    t->memory = NULL;
+    Py_CLEAR(t->data);
+}
+
 static void training_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    att_training_free(((training *)self)->t);
-    Py_XDECREF(((training *)self)->data);
+    close_training((training *)self);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -281,9 +290,7 @@ static PyObject *close_(PyObject *self, PyObject *unused)
     training *t = (training *)self;
     if (t->t && !is_idle(t))
         return NULL;
-    att_training_free(t->t);
-    t->t = NULL;
-    Py_CLEAR(t->data);
+    close_training(t);
     return Py_NewRef(Py_None);
 }
 

@@ -1,6 +1,8 @@
 /* The kinds of trainings: the fields of their options, what they read, and how they are measured. */
+#include "attend_sentence.h"
 #include "attend_translate.h"
 #include "recommender.h"
+#include "texts.h"
 #include "training.h"
 
 #include <stddef.h>
@@ -22,8 +24,9 @@ static const option_field recommendation_fields[] = {
     {NULL, OPTION_BOOL, 0, NULL},
 };
 
-static bool read_log(module_state *state, PyObject *data, void *options)
+static bool read_log(module_state *state, PyObject *data, void *options, void **memory)
 {
+    (void)memory;
     const interaction_log *l = log_of(state, data);
     if (l)
         ((att_recommender_training_options *)options)->data = l->holdout;
@@ -82,6 +85,118 @@ static PyObject *evaluate_loss(module_state *state, att_training *t, PyObject *d
     return call_succeeded(state, status) ? Py_BuildValue("{s:d}", "loss", loss) : NULL;
 }
 
+/* ---- sentences: data is (texts of all rows, columns, scores or None, labels or None) */
+
+static const char *const sentence_losses[] = {"cosine", "multiple-negatives-ranking", "triplet", "softmax", NULL};
+static const char *const distances[] = {"euclidean", "cosine", NULL};
+static const option_field sentence_fields[] = {
+    OPTION(INTEGER, att_sentence_training_options, batch),
+    OPTION(TEXT, att_sentence_training_options, model),
+    OPTION_OF(att_sentence_training_options, loss, sentence_losses),
+    OPTION_OF(att_sentence_training_options, distance, distances),
+    OPTION(INTEGER, att_sentence_training_options, classes),
+    OPTION(DOUBLE, att_sentence_training_options, scale),
+    OPTION(DOUBLE, att_sentence_training_options, margin),
+    {NULL, OPTION_BOOL, 0, NULL},
+};
+
+/* Rows of texts, with what each is worth */
+typedef struct rows {
+    texts texts;
+    double *scores;  /* [n] or NULL */
+    int32_t *labels; /* [n] or NULL */
+} rows;
+
+static void rows_free(void *memory)
+{
+    rows *r = memory;
+    texts_release(&r->texts);
+    PyMem_Free(r->scores);
+    PyMem_Free(r->labels);
+    PyMem_Free(r);
+}
+
+/* Reads a number for each of n rows. false with an exception */
+static bool read_values(module_state *state, PyObject *list, const char *name, int64_t n, rows *r)
+{
+    const bool is_score = !strcmp(name, "scores");
+    if (PyTuple_Size(list) != n)
+        return raise_sentence(state, ATT_ERR_SHAPE, "%s has %zd numbers, but there are %lld rows", name,
+                              PyTuple_Size(list), (long long)n);
+    if (is_score)
+        r->scores = PyMem_Calloc((size_t)n + 1, sizeof *r->scores);
+    else
+        r->labels = PyMem_Calloc((size_t)n + 1, sizeof *r->labels);
+    if (!r->scores && !r->labels)
+        return PyErr_NoMemory();
+    for (int64_t i = 0; i < n; i++) {
+        PyObject *one = PyTuple_GetItem(list, (Py_ssize_t)i);
+        if (is_score)
+            r->scores[i] = PyFloat_AsDouble(one);
+        else
+            r->labels[i] = (int32_t)PyLong_AsLong(one);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return raise_sentence(state, ATT_ERR_DTYPE, "%s[%lld]: %R, must be %s", name, (long long)i, one,
+                                  is_score ? "a number" : "an integer");
+        }
+    }
+    return true;
+}
+
+static bool read_rows(module_state *state, PyObject *data, void *options, void **memory)
+{
+    att_sentence_training_options *o = options;
+    PyObject *all, *scores, *labels;
+    long long columns;
+    rows *r = PyMem_Calloc(1, sizeof *r);
+    *memory = r;
+    if (!r)
+        return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(data, "OLOO:rows", &all, &columns, &scores, &labels) ||
+        !texts_read(state, all, "rows", false, &r->texts))
+        return false;
+    const int64_t n = columns > 0 ? r->texts.n / columns : 0;
+    if ((scores != Py_None && !read_values(state, scores, "scores", n, r)) ||
+        (labels != Py_None && !read_values(state, labels, "labels", n, r)))
+        return false;
+    o->pairs = n, o->columns = columns;
+    o->texts = r->texts.text, o->bytes = r->texts.bytes;
+    o->scores = r->scores, o->labels = r->labels;
+    return true;
+}
+
+static att_status open_sentences(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                 const void *options, att_training **out)
+{
+    return att_sentence_training_open(ctx, folder, common, options, out);
+}
+
+/* Embeddings of {"texts": ...} by the current weights: an array */
+static PyObject *embed_sentences(module_state *state, att_training *t, PyObject *data, PyObject *options)
+{
+    (void)data;
+    const att_sentence *m = att_training_sentence(t);
+    att_sentence_info info = {.size = sizeof info};
+    PyObject *given = PyDict_GetItemString(options, "texts");
+    texts of = {.n = 0};
+    array *out = NULL;
+    att_status status = att_sentence_describe(m, &info);
+    if (!given)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "evaluate: the training has no rows for validation");
+    if (status == ATT_OK && texts_read(state, given, "texts", false, &of))
+        out = array_new(state, ATT_F32, 2, (int64_t[]){of.n, info.dim});
+    if (out) {
+        progress p = {.function = NULL};
+        const att_embed_options embed = {.size = sizeof embed, .progress = progress_call, .user = &p};
+        LONG_CALL_BEGIN
+        status = att_sentence_embed(m, of.n, of.text, of.bytes, &embed, out->t.data);
+        LONG_CALL_END(status)
+    }
+    texts_release(&of);
+    return call_result(state, status, (PyObject *)out);
+}
+
 const training_kind training_kinds[] = {
     {.name = "recommendation",
      .fields = recommendation_fields,
@@ -94,5 +209,12 @@ const training_kind training_kinds[] = {
      .bytes = sizeof(att_translator_training_options),
      .open = open_translation,
      .evaluate = evaluate_loss},
+    {.name = "sentences",
+     .fields = sentence_fields,
+     .bytes = sizeof(att_sentence_training_options),
+     .read = read_rows,
+     .release = rows_free,
+     .open = open_sentences,
+     .evaluate = embed_sentences},
     {.name = NULL},
 };

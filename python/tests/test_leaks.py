@@ -54,6 +54,10 @@ def training(folder=tempfile.mkdtemp() + "/training"):
         t.run(2, callback=lambda report: True)
         t.evaluate(k=2)
     shutil.rmtree(folder)
+    with attend.train.Sentences(folder, [("a b", "c"), ("d", "e")], scores=[1, 0], model=GOLDEN / "tiny_sentence", epochs=1,
+                                valid=([("a", "b"), ("c", "d")], [0, 1])) as t:
+        t.run()
+    shutil.rmtree(folder)
 
 
 def stream():
@@ -113,7 +117,8 @@ WRONG = {
               lambda: translator.translate(5), lambda: translator.translate("a", length_penalty="x"), lambda: translator.translate_batch([5]),
               lambda: translator._model.translate(ids=5), lambda: translator._model.attention(5, 5), lambda: translator._model.translate(ids=[["a"]]),
               lambda: recommender.recommend([[1.5]]), lambda: recommender.recommend(5), lambda: recommender.read(["a", 2.5], ["x", "y"]),
-              lambda: attend.train.Recommendation("/no/such", FRAME, rate="x"), lambda: _attend.Log(1, (), {}, {}),
+              lambda: attend.train.Recommendation("/no/such", FRAME, rate="x"),
+              lambda: attend.train.Sentences("/no/such", [("a", 5)], model=GOLDEN / "tiny_sentence"), lambda: _attend.Log(1, (), {}, {}),
               lambda: made.__dlpack__(stream=1), lambda: made.__dlpack__(max_version=(0, 9), copy=True)],
     "values": [lambda: attention(key=floats(1, 2, 3, 5)), lambda: attention(attn_mask=floats(2, 2)), lambda: attention(lengths=[9]),
                lambda: attention(out=floats(2, 2)), lambda: attention(out=Q.toreadonly()), lambda: attention(align="x"),
@@ -136,7 +141,7 @@ WRONG = {
     "files": [lambda: attend.open("/no/such/folder"), lambda: attend.load_safetensors("/no/such/file"), lambda: attend.Tokenizer("/no/such"),
               lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN), lambda: _attend.Translator(GOLDEN),
               lambda: _attend.identify("/no/such"), lambda: attend.CrossEncoder(GOLDEN / "classifiers/bert", dtype="x"),
-              lambda: _attend.Recommender(GOLDEN), lambda: recommender.read("/no/such"), lambda: attend.train.Recommendation("/dev/null/x", FRAME)],
+              lambda: _attend.Recommender(GOLDEN), lambda: recommender.read("/no/such"), lambda: attend.train.Translation("/dev/null/x", source="/no/such", target="/no/such", steps=1), lambda: attend.train.Recommendation("/dev/null/x", FRAME)],
 }
 
 
