@@ -6,8 +6,10 @@ from attend._attend import (
 )
 from attend.any_model import open
 from attend.attention import Attention
+from attend.captioner import Caption, Captioner
 from attend.cross_encoder import CrossEncoder
 from attend.generator import Generated, Generator
+from attend.image_classifier import ImageClassifier
 from attend.recommender import Recommender
 from attend.sentence_transformer import SentenceTransformer
 from attend.stages import Mask, Modifier, Param, Score, get_include
@@ -19,9 +21,9 @@ from attend import train
 
 __all__ = [
     "__version__", "ArgumentError", "Array", "Attention", "attention_backward", "BusyError", "CancelledError",
-    "config", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound", "find_model", "FormatError",
-    "Generated", "Generator", "get_include", "load_safetensors", "Mask", "Modifier", "open", "OutOfMemoryError",
-    "Param", "quantize_embeddings", "Recommender", "scaled_dot_product_attention", "Score", "semantic_search",
-    "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer", "train",
+    "Caption", "Captioner", "config", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound", "find_model",
+    "FormatError", "Generated", "Generator", "get_include", "ImageClassifier", "load_safetensors", "Mask", "Modifier", "open",
+    "OutOfMemoryError", "Param", "quantize_embeddings", "Recommender", "scaled_dot_product_attention", "Score",
+    "semantic_search", "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer", "train",
     "Translation", "TranslationResult", "Translator", "UnsupportedError", "verify_attention",
 ]

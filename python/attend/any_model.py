@@ -1,28 +1,26 @@
 """attend.open: a model of any kind, in the class of what its files are."""
 from attend import _attend, _hub
+from attend.captioner import Captioner
 from attend.cross_encoder import CrossEncoder
 from attend.generator import Generator
+from attend.image_classifier import ImageClassifier
 from attend.recommender import Recommender
 from attend.sentence_transformer import SentenceTransformer
 from attend.translator import Translator
 
 _CLASSES = {"sentence model": SentenceTransformer, "language model": Generator, "text classifier": CrossEncoder,
-            "translator": Translator, "recommender": Recommender}
-_COMMANDS = {"vision model": "attend classify -m {} IMAGE", "captioner": "attend caption -m {} IMAGE"}
+            "translator": Translator, "vision model": ImageClassifier, "captioner": Captioner, "recommender": Recommender}
 
 
 def open(name, *, revision=None, local_files_only=False, **options):
     """Opens a model: the path of a folder or .gguf file, a name of attend's models, or OWNER/NAME of the Hugging Face Hub.
     Sentence models and text encoders are a SentenceTransformer, language models a Generator, classifiers of texts or
-    pairs a CrossEncoder, translators a Translator, recommenders a Recommender, which get the options."""
+    pairs a CrossEncoder, translators a Translator, vision models an ImageClassifier, captioners a Captioner, recommenders a
+    Recommender, which get the options."""
     path = _hub.find(name, revision=revision, local_files_only=local_files_only)
     kind, model_type, architecture = _attend.identify(path)
     if kind in _CLASSES:
         return _CLASSES[kind](path, **options)
-    if kind in _COMMANDS:
-        import shlex  # takes as long to import as the rest
-        raise _attend.UnsupportedError(f"{path} has a {kind}, for which the package has no class; the tool runs it: "
-                                       + _COMMANDS[kind].format(shlex.quote(path)))
     about = ", ".join(filter(None, (model_type, architecture)))
     raise _attend.UnsupportedError(f"{path}: its files do not tell what kind of model it is"
                                    + (f" ({about} is not supported)" if about else ""))

@@ -120,6 +120,8 @@ static const struct {
     {&log_spec, offsetof(module_state, log)},
     {&recommender_spec, offsetof(module_state, recommender)},
     {&training_spec, offsetof(module_state, training)},
+    {&image_model_spec, offsetof(module_state, image_model)},
+    {&captioner_spec, offsetof(module_state, captioner)},
 };
 enum { TYPES = sizeof types / sizeof *types };
 

@@ -27,8 +27,8 @@ typedef struct module_state {
     PyObject *error;                     /* attend.Error */
     PyObject *error_of[MODULE_STATUSES]; /* its subclass of a status */
     PyObject *file_not_found;
-    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator, *stage,
-        *log, *recommender, *training;
+    PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator,
+        *image_model, *captioner, *stage, *log, *recommender, *training;
     module_plans plans;
 } module_state;
 
@@ -158,10 +158,11 @@ PyObject *tool(PyObject *module, PyObject *args); /* tool.c */
 /* A view of a tensor of a .safetensors file (safetensors.c) */
 extern PyType_Spec safetensors_spec;
 
-/* ---- models (sentence.c, tokenizer.c, generator.c, classifier.c, translator.c) */
+/* ---- models (sentence.c, tokenizer.c, generator.c, classifier.c, translator.c, vision.c,
+ * captioner.c) */
 
 extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec, translator_spec,
-    recommender_spec;
+    recommender_spec, image_model_spec, captioner_spec;
 
 /* ---- logs of actions and trainings (log.c, recommender.c, training.c) */
 

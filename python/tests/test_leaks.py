@@ -26,6 +26,10 @@ sentence = attend.SentenceTransformer(GOLDEN / "tiny_sentence")
 pairs = attend.CrossEncoder(GOLDEN / "classifiers/bert")
 generator = attend.Generator(GOLDEN / "tiny_llama")
 translator = attend.Translator(GOLDEN.parents[1] / "models/tatoeba-de-en")
+vision = attend.ImageClassifier(GOLDEN.parents[1] / "models/fashion-mnist")
+captioner = attend.Captioner(GOLDEN.parents[1] / "models/flickr8k-captions")
+IMAGE = str(GOLDEN.parents[1] / "models/fashion-mnist/examples/bag.png")
+PIXELS = memoryview(bytes(48)).cast("B", (4, 4, 3))
 tokenizer = sentence.tokenizer
 made = attend.similarity(EMBEDDINGS, EMBEDDINGS)
 FRAME = {"user": ["a", "a", "a", "b", "b", "b"] * 3, "item": ["x", "y", "z", "w", "x", "v"] * 3, "time": array.array("d", range(18))}
@@ -100,6 +104,11 @@ RIGHT = {
     "translate with a function": lambda: translator.translate("Ja.", beam_size=1, max_length=1, progress=lambda share: None),
     "translate tokens": lambda: translator.translate_batch([["▁Ja", ".", "</s>"], []], [["▁Yes"], None], max_decoding_length=2, return_scores=True),
     "attention of a translation": lambda: (translator.attention("Ja.", "Yes.", layer=0, head=1), translator._model.info),
+    "classify": lambda: (vision._model.classify([IMAGE, PIXELS]), vision._model.info),
+    "embed an image": lambda: vision._model.embed([pathlib.Path(IMAGE).read_bytes()]),
+    "attention of an image": lambda: vision.attention(IMAGE, layer=1, head=2).cls(),
+    "caption": lambda: captioner._model.caption([PIXELS], beam=2, n_best=2, max_words=1),
+    "attention of a caption": lambda: (captioner._model.attention(PIXELS, [1, 2]), captioner._model.words([1, 2]), captioner._model.info),
     "open": lambda: [attend.open(GOLDEN / name) for name in ("tiny_sentence", "tiny_llama", "classifiers/bert")],
     "recommend": lambda: (recommender.recommend([["x"], ["y", "z"]], 2, deny=["v"]), recommender.recommend(users=["a"], k=2)),
     "similar items": lambda: (recommender.similar("x", 2), recommender.vectors, recommender.embed([["x", "y"]]), recommender.items),
@@ -119,6 +128,9 @@ WRONG = {
               lambda: recommender.recommend([[1.5]]), lambda: recommender.recommend(5), lambda: recommender.read(["a", 2.5], ["x", "y"]),
               lambda: attend.train.Recommendation("/no/such", FRAME, rate="x"),
               lambda: attend.train.Sentences("/no/such", [("a", 5)], model=GOLDEN / "tiny_sentence"), lambda: _attend.Log(1, (), {}, {}),
+              lambda: vision._model.classify([IMAGE, 5]), lambda: vision._model.embed([array.array("f", [1])]), lambda: vision._model.classify(5),
+              lambda: captioner._model.caption([IMAGE, None]),
+              lambda: captioner._model.attention(IMAGE, 5), lambda: captioner.attention(IMAGE, "a"), lambda: captioner._model.words(["a"]),
               lambda: made.__dlpack__(stream=1), lambda: made.__dlpack__(max_version=(0, 9), copy=True)],
     "values": [lambda: attention(key=floats(1, 2, 3, 5)), lambda: attention(attn_mask=floats(2, 2)), lambda: attention(lengths=[9]),
                lambda: attention(out=floats(2, 2)), lambda: attention(out=Q.toreadonly()), lambda: attention(align="x"),
@@ -137,9 +149,12 @@ WRONG = {
                lambda: translator.translate("a", num_hypotheses=9), lambda: translator.translate("a", length_penalty=float("nan")),
                lambda: translator.translate("a " * 600), lambda: translator._model.translate(ids=[[1], [0]], prefixes=[[1]]),
                lambda: translator.translate("a", beam_size=1, max_length=1, progress=lambda share: 1 / 0), lambda: translator.attention("Ja.", "Yes.", layer=9),
-               lambda: translator.translate_batch([["a"]], patience=2), lambda: translator._model.translate(ids=[[10**6]])],
+               lambda: translator.translate_batch([["a"]], patience=2), lambda: translator._model.translate(ids=[[10**6]]),
+               lambda: vision._model.classify([IMAGE, b"no image"]), lambda: vision._model.classify([memoryview(bytes(8)).cast("B", (2, 2, 2))]),
+               lambda: vision._model.attention(IMAGE, layer=9), lambda: vision._model.attention(IMAGE, head=9), lambda: captioner._model.caption([PIXELS], beam=2, n_best=3),
+               lambda: captioner._model.words([10**6]), lambda: captioner._model.attention(PIXELS, [10**6])],
     "files": [lambda: attend.open("/no/such/folder"), lambda: attend.load_safetensors("/no/such/file"), lambda: attend.Tokenizer("/no/such"),
-              lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN), lambda: _attend.Translator(GOLDEN),
+              lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN), lambda: _attend.Translator(GOLDEN), lambda: _attend.ImageModel(GOLDEN), lambda: _attend.Captioner(GOLDEN), lambda: vision._model.classify(["/no/such/image"]),
               lambda: _attend.identify("/no/such"), lambda: attend.CrossEncoder(GOLDEN / "classifiers/bert", dtype="x"),
               lambda: _attend.Recommender(GOLDEN), lambda: recommender.read("/no/such"), lambda: attend.train.Translation("/dev/null/x", source="/no/such", target="/no/such", steps=1), lambda: attend.train.Recommendation("/dev/null/x", FRAME)],
 }

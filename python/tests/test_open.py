@@ -15,7 +15,8 @@ import attend
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden"
 KINDS = {"tiny_sentence": attend.SentenceTransformer, "tiny_llama": attend.Generator, "classifiers/bert": attend.CrossEncoder,
-         "../../models/tatoeba-de-en": attend.Translator}
+         "../../models/tatoeba-de-en": attend.Translator, "../../models/fashion-mnist": attend.ImageClassifier,
+         "../../models/flickr8k-captions": attend.Captioner}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -30,12 +31,6 @@ def test_options_reach_the_class():
     assert attend.open(GOLDEN / "classifiers/bert", max_length=7).max_length == 7
     with pytest.raises(TypeError, match="nothing"):
         attend.open(GOLDEN / "classifiers/bert", nothing=1)
-
-
-@pytest.mark.parametrize("name, command", [("fashion-mnist", "attend classify -m"), ("flickr8k-captions", "attend caption -m")])
-def test_a_kind_without_a_class_names_the_command(name, command):
-    with pytest.raises(attend.UnsupportedError, match=command):
-        attend.open(ROOT / "models" / name)
 
 
 def test_a_folder_of_nothing(tmp_path):
