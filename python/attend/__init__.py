@@ -11,6 +11,7 @@ from attend.cross_encoder import CrossEncoder
 from attend.generator import Generated, Generator
 from attend.image_classifier import ImageClassifier
 from attend.recommender import Recommender
+from attend.metrics import corpus_score
 from attend.sentence_transformer import SentenceTransformer
 from attend.stages import Mask, Modifier, Param, Score, get_include
 from attend.tokenizer import Tokenizer
@@ -21,8 +22,8 @@ from attend import train
 
 __all__ = [
     "__version__", "ArgumentError", "Array", "Attention", "attention_backward", "BusyError", "CancelledError",
-    "Caption", "Captioner", "config", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound", "find_model",
-    "FormatError", "Generated", "Generator", "get_include", "ImageClassifier", "load_safetensors", "Mask", "Modifier", "open",
+    "Caption", "Captioner", "config", "corpus_score", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound",
+    "find_model", "FormatError", "Generated", "Generator", "get_include", "ImageClassifier", "load_safetensors", "Mask", "Modifier", "open",
     "OutOfMemoryError", "Param", "quantize_embeddings", "Recommender", "scaled_dot_product_attention", "Score",
     "semantic_search", "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer", "train",
     "Translation", "TranslationResult", "Translator", "UnsupportedError", "verify_attention",

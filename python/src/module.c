@@ -77,6 +77,9 @@ static PyMethodDef functions[] = {
      "search(queries, corpus, k, cosine, /)\n--\n\nOf each query [(row, score)]."},
     {"recommender_fit", recommender_fit, METH_VARARGS,
      "recommender_fit(log, settings, folder, half, progress, /)\n--\n\nMakes a model that counts, and writes it."},
+    {"bleu", metrics_bleu, METH_VARARGS,
+     "bleu(hypotheses, references, tokenize='13a', effective_order=False, /)\n--\n\nWhat BLEU and chrF of a corpus "
+     "are, and come from."},
     {"tool", tool, METH_VARARGS,
      "tool(arguments, python, /)\n--\n\nRuns the command-line tool, and returns its exit code."},
     {NULL, NULL, 0, NULL},

@@ -153,6 +153,9 @@ PyObject *vectors_ranges(PyObject *module, PyObject *embeddings);
 PyObject *vectors_quantize(PyObject *module, PyObject *args);
 PyObject *vectors_search(PyObject *module, PyObject *args);
 
+/* bleu(hypotheses, references, tokenize, effective_order): what scores of a corpus are, and come from (metrics.c) */
+PyObject *metrics_bleu(PyObject *module, PyObject *args);
+
 PyObject *tool(PyObject *module, PyObject *args); /* tool.c */
 
 /* A view of a tensor of a .safetensors file (safetensors.c) */

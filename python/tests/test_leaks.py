@@ -109,6 +109,7 @@ RIGHT = {
     "attention of an image": lambda: vision.attention(IMAGE, layer=1, head=2).cls(),
     "caption": lambda: captioner._model.caption([PIXELS], beam=2, n_best=2, max_words=1),
     "attention of a caption": lambda: (captioner._model.attention(PIXELS, [1, 2]), captioner._model.words([1, 2]), captioner._model.info),
+    "BLEU": lambda: _attend.bleu(TEXTS, [TEXTS, ["a", None, "b c"]], "13a", True),
     "open": lambda: [attend.open(GOLDEN / name) for name in ("tiny_sentence", "tiny_llama", "classifiers/bert")],
     "recommend": lambda: (recommender.recommend([["x"], ["y", "z"]], 2, deny=["v"]), recommender.recommend(users=["a"], k=2)),
     "similar items": lambda: (recommender.similar("x", 2), recommender.vectors, recommender.embed([["x", "y"]]), recommender.items),
@@ -122,7 +123,7 @@ WRONG = {
               lambda: attention(lengths=[1.5]), lambda: attention(stages=[5]), lambda: attention(score=5), lambda: attention(nothing=1), lambda: attend.verify_attention(5, 5, 5),
               lambda: attend.similarity(5, 5), lambda: attend.semantic_search(EMBEDDINGS, 5), lambda: sentence.encode(5),
               lambda: sentence.encode(["a", 5]), lambda: tokenizer.decode(["a"]), lambda: pairs.predict([("a", 5)]),
-              lambda: generator.generate("a", top_p="x"), lambda: generator.generate("a", stop=[5]), lambda: _attend.Stage(1),
+              lambda: generator.generate("a", top_p="x"), lambda: generator.generate("a", stop=[5]), lambda: _attend.Stage(1), lambda: _attend.bleu(TEXTS, 5), lambda: _attend.bleu(5, [TEXTS]), lambda: _attend.bleu(TEXTS, [[1]]),
               lambda: translator.translate(5), lambda: translator.translate("a", length_penalty="x"), lambda: translator.translate_batch([5]),
               lambda: translator._model.translate(ids=5), lambda: translator._model.attention(5, 5), lambda: translator._model.translate(ids=[["a"]]),
               lambda: recommender.recommend([[1.5]]), lambda: recommender.recommend(5), lambda: recommender.read(["a", 2.5], ["x", "y"]),
@@ -145,7 +146,7 @@ WRONG = {
                lambda: attend.train.Recommendation("/no/such", FRAME, loss="x"), lambda: attend.train.Recommendation("/no/such", FRAME, batch=-1),
                lambda: attend.train.Recommendation("/no/such", FRAME, nothing=1), lambda: recommender.evaluate(part="x"),
                lambda: made.column(9), lambda: _attend.array_of("x", (), b""), lambda: _attend.array_of("float32", (2,), b""),
-               lambda: sentence._model.encode(TEXTS, progress=lambda share: 1 / 0), lambda: attend.Score(None), lambda: attend.set_threads(-1),
+               lambda: sentence._model.encode(TEXTS, progress=lambda share: 1 / 0), lambda: attend.Score(None), lambda: attend.set_threads(-1), lambda: _attend.bleu(TEXTS, [["a"]]), lambda: _attend.bleu(TEXTS, []), lambda: _attend.bleu(TEXTS, ["abc"]),
                lambda: translator.translate("a", num_hypotheses=9), lambda: translator.translate("a", length_penalty=float("nan")),
                lambda: translator.translate("a " * 600), lambda: translator._model.translate(ids=[[1], [0]], prefixes=[[1]]),
                lambda: translator.translate("a", beam_size=1, max_length=1, progress=lambda share: 1 / 0), lambda: translator.attention("Ja.", "Yes.", layer=9),
@@ -187,7 +188,7 @@ def grown(call, calls):
 def watch(call, calls=CALLS):
     call()
     rounds = []
-    for _ in range(5):  # caches fill, a leak grows each time
+    for _ in range(9):  # caches fill, a leak grows each time
         rounds.append(grown(call, calls))
         if max(rounds[-1][:2]) < 20 + calls / 2 and rounds[-1][2] < 2000:  # counting itself takes some
             return

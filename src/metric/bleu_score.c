@@ -71,7 +71,8 @@ static double chrf(const att_bleu_counts *c)
         return 0;
     precision /= orders;
     recall /= orders;
-    return 100 * (1 + beta_squared) * precision * recall / (beta_squared * precision + recall);
+    const double f = (1 + beta_squared) * precision * recall / (beta_squared * precision + recall);
+    return 100 * f; /* in this order, as sacrebleu: the same last digit */
 }
 
 att_status att_bleu_describe(const att_bleu_counts *c, const att_bleu_options *options, att_bleu_info *info)
