@@ -68,7 +68,7 @@ typedef struct http_handlers {
 
 typedef struct http_options {
     int socket;          /* that listens; http_start owns it */
-    int64_t connections; /* beyond these requests are answered 503, beyond 64 more they are not accepted */
+    int64_t connections; /* beyond these requests are answered 503, beyond 64 more they are closed */
     int64_t body;        /* bytes of one */
     int64_t memory;      /* bytes of all bodies together */
     double request_time; /* seconds in which headers and body must have arrived */

@@ -3,10 +3,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 int64_t serve_raise_descriptors(int64_t n)
@@ -22,13 +24,19 @@ int64_t serve_raise_descriptors(int64_t n)
     return limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
 }
 
-/* Returns the socket that systemd has opened for this process, the descriptor 3; -1: none. */
-static int activated(void)
+/* Finds the socket that systemd has opened for this process, the descriptor 3 -> *socket; -1: none. */
+static int find_activated(int *socket)
 {
     const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
-    if (!pid || !n || strtol(pid, NULL, 10) != (long)getpid() || strcmp(n, "1"))
-        return -1;
-    return STDERR_FILENO + 1;
+    *socket = -1;
+    if (!pid || !n || strtol(pid, NULL, 10) != (long)getpid())
+        return CLI_DONE;
+    if (strcmp(n, "1"))
+        return cli_fail("$LISTEN_FDS: systemd has opened %s sockets, but the server listens on one: its .socket unit "
+                        "must have one ListenStream",
+                        n);
+    *socket = STDERR_FILENO + 1;
+    return CLI_DONE;
 }
 
 /* Describes the address of the socket. */
@@ -38,6 +46,7 @@ static int describe(serve_listener *l)
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
+        struct sockaddr_un local;
         struct sockaddr_storage room;
     } a;
     socklen_t size = sizeof a;
@@ -52,8 +61,12 @@ static int describe(serve_listener *l)
         inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text);
         l->loopback = IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
         snprintf(l->url, sizeof l->url, "http://[%s]:%u", text, ntohs(a.v6.sin6_port));
+    } else if (a.any.sa_family == AF_UNIX) {
+        l->loopback = true;
+        snprintf(l->url, sizeof l->url, "unix:%.*s", (int)(size - offsetof(struct sockaddr_un, sun_path)),
+                 a.local.sun_path);
     } else {
-        return cli_fail("the socket to listen on has neither an IPv4 nor an IPv6 address");
+        return cli_fail("the socket to listen on has neither an IPv4 nor an IPv6 address, nor a path");
     }
     return CLI_DONE;
 }
@@ -77,9 +90,11 @@ int serve_listen(const char *host, int64_t port, serve_listener *out)
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *list = NULL;
     char service[16];
-    *out = (serve_listener){.socket = activated()};
-    if (out->socket >= 0)
-        return describe(out);
+    *out = (serve_listener){.socket = -1};
+    const int code = find_activated(&out->socket);
+    out->activated = out->socket >= 0;
+    if (code || out->activated)
+        return code ? code : describe(out);
     snprintf(service, sizeof service, "%lld", (long long)port);
     const int failed = getaddrinfo(host, service, &hints, &list);
     if (failed)

@@ -6,8 +6,9 @@
 
 typedef struct serve_listener {
     int socket;
-    bool loopback;
-    char url[128]; /* "http://127.0.0.1:8080" */
+    bool loopback;  /* or a socket of this machine alone, with a path */
+    bool activated; /* systemd has opened it */
+    char url[128];  /* "http://127.0.0.1:8080", "unix:/run/attend.sock" */
 } serve_listener;
 
 /* Listens at a host's first address and a port, 0: any that is free; or takes the socket that systemd has opened

@@ -208,6 +208,10 @@ static int start_http(server *s)
     const int64_t connections = descriptors < o->max_connections + OWN ? descriptors - OWN : o->max_connections;
     if (connections < 1)
         return cli_fail("the process may open only %lld files (ulimit -n)", (long long)descriptors);
+    if (connections < o->max_connections)
+        cli_note("there can be %lld connections instead of the %lld of --max-connections, as the process may open "
+                 "only %lld files (ulimit -n)",
+                 (long long)connections, (long long)o->max_connections, (long long)descriptors);
     const http_options h = {
         .socket = s->listener.socket,
         .connections = connections,
@@ -293,12 +297,14 @@ int serve_run(const serve_settings *settings)
         code = serve_guard_open(&s.guard, settings, s.listener.loopback);
     if (!code && !(s.shared.metrics = serve_metrics_new()))
         code = cli_fail_memory();
-    if (!code)
+    if (!code && !s.listener.activated)
         code = start_http(&s);
     if (!code)
         code = cli_open_with(&s.shared.models.ctx, settings->threads, NULL);
     if (!code)
         code = serve_models_open(&s.shared.models, settings);
+    if (!code && s.listener.activated) /* the request for which systemd has started the process waits for models */
+        code = start_http(&s);
     if (!code)
         code = start_queue(&s);
     if (!code)

@@ -3,6 +3,7 @@
 #include "fixtures/serve.h"
 
 #include <sys/stat.h>
+#include <sys/un.h>
 
 /* One text is a step: thousands of them take a second or more. */
 #define SLOWLY "-m \"$D\" --step-tokens 1 --max-inputs 1000000 "
@@ -147,6 +148,14 @@ static void slow_requests_end(void **state)
     serve_stop(&s);
 }
 
+static bool answers_livez(const test_server *s)
+{
+    test_answer a = serve_once(s, "GET /livez", "", NULL);
+    const bool answers = a.status == 200;
+    answer_free(&a);
+    return answers;
+}
+
 static void connections_are_limited(void **state)
 {
     (void)state;
@@ -162,9 +171,39 @@ static void connections_are_limited(void **state)
     answer_free(&a);
     answer_free(&b);
     answer_free(&c);
+    enum { OVER = 64 }; /* of these requests are answered 503, further ones are closed */
+    int over[OVER];
+    for (int i = 0; i < OVER; i++)
+        over[i] = serve_connect(&s);
+    c = serve_once(&s, "GET /livez", "", NULL);
+    assert_int_equal(c.status, 0);
+    answer_free(&c);
     close(one);
     close(two);
+    for (int i = 0; i < OVER; i++)
+        close(over[i]);
+    for (int i = 0; i < 500 && !answers_livez(&s); i++)
+        usleep(10000);
+    assert_true(answers_livez(&s));
     serve_stop(&s);
+}
+
+/* The soft limit of descriptors is raised; if the hard one is too low, a note states how many connections there can be.
+ */
+static void descriptors_are_raised_as_far_as_they_may_be(void **state)
+{
+    (void)state;
+    if (missing)
+        skip();
+    folder_write(&tool_model, "limited",
+                 "#!/bin/sh\nulimit $1\nshift\n\"$A\" serve --port 0 -m $D --max-connections 300 >said 2>notes &\n"
+                 "until grep -q serving said; do kill -0 $! || break; sleep 0.02; done\n"
+                 "grep open /proc/$!/limits\ncat notes >&2\nkill $!\nwait $!\n");
+    assert_int_equal(tool("sh ./limited '-S -n 100'"), 0);
+    assert_has(tool_out, "Max open files            428 ");
+    assert_int_equal(tool("sh ./limited '-n 200'"), 0);
+    assert_has(tool_err, "there can be 72 connections instead of the 300 of --max-connections");
+    assert_refused("ulimit -n 100; $A serve --port 0 -m $D", 1, "may open only 100 files (ulimit -n)");
 }
 
 static void memory_is_limited(void **state)
@@ -292,6 +331,33 @@ static void a_socket_may_be_passed(void **state)
     close(fd);
 }
 
+/* A socket with a path is as the loopback. */
+static void a_socket_with_a_path_may_be_passed(void **state)
+{
+    (void)state;
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    char line[256];
+    if (missing)
+        skip();
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/socket", tool_model.path);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    setenv("TOOL", ATTEND_TOOL, 1);
+    snprintf(line, sizeof line,
+             "./activated serve -m $D 3<&%d >said 2>said.err & echo $! >pid; await 'grep -q unix:$D/socket said'", fd);
+    assert_int_equal(tool(line), 0);
+    assert_int_equal(connect(client, (const struct sockaddr *)&a, sizeof a), 0);
+    serve_ask(client, "POST /embed", "", "{\"inputs\": \"a\"}");
+    test_answer b = serve_read(client);
+    assert_int_equal(b.status, 200);
+    answer_free(&b);
+    close(client);
+    close(fd);
+    assert_int_equal(tool("kill $(cat pid); await '! kill -0 $(cat pid)'"), 0);
+    assert_refused("LISTEN_PID=$$ LISTEN_FDS=2 exec $A serve -m $D", 1, "systemd has opened 2 sockets");
+}
+
 static void logs_have_no_texts(void **state)
 {
     (void)state;
@@ -335,11 +401,13 @@ int main(void)
         cmocka_unit_test(what_waits_is_limited),
         cmocka_unit_test(slow_requests_end),
         cmocka_unit_test(connections_are_limited),
+        cmocka_unit_test(descriptors_are_raised_as_far_as_they_may_be),
         cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(an_old_client_gets_nothing_but_its_answer),
         cmocka_unit_test(a_signal_lets_requests_end),
         cmocka_unit_test(the_time_of_grace_ends_requests),
         cmocka_unit_test(a_socket_may_be_passed),
+        cmocka_unit_test(a_socket_with_a_path_may_be_passed),
         cmocka_unit_test(logs_have_no_texts),
         cmocka_unit_test(wrong_options_are_refused),
     };
