@@ -24,11 +24,7 @@ if [ ! -e "$text" ]; then
 fi
 embed() { "$attend" embed -m "$model" --format npy "$@" "$text"; }
 
-begin=$SECONDS
 [ -e "$out/whole.npy" ] || embed -o "$out/whole.npy"
-whole=$((SECONDS - begin))
-echo "one process: $whole s"
-
 rm -f "$out"/part-* "$out"/.part-*
 export attend model text out parts
 set -m # a group of processes for each job
@@ -39,21 +35,22 @@ begin_parts() {
     group=$!
     disown # no message when it is killed
 }
+half() { find "$out" -name '*.unfinished-*' | wc -l; }
 finished() { find "$out" -name '.part-*.finished' | wc -l; }
 
-killed=0
-pause=${PAUSE:-$((whole / 12 + 1))}
-while [ "$killed" -lt 10 ] && [ "$(finished)" -lt "$parts" ]; do
+# Each time, when an eleventh of the parts has been added to those that are finished
+for killed in $(seq 10); do
     begin_parts
-    sleep "$pause"
-    if kill -KILL -- "-$group" 2>/dev/null; then
-        killed=$((killed + 1))
-        echo "killed $killed times: $(finished) of $parts parts are finished, $(find "$out" -name '*.unfinished-*' | wc -l) half written"
-    fi
+    until [ $((11 * $(finished))) -ge $((killed * parts)) ] && [ "$(half)" -gt 0 ]; do
+        kill -0 -- "-$group" || { cat "$out/parts.err" >&2; exit 1; }
+        sleep 0.1
+    done
+    kill -KILL -- "-$group"
+    echo "killed $killed times: $(finished) of $parts parts are finished, $(half) half written"
     while kill -0 -- "-$group" 2>/dev/null; do sleep 0.1; done
 done
 begin_parts
 while kill -0 -- "-$group" 2>/dev/null; do sleep 1; done
-[ "$(finished)" = "$parts" ] && [ -z "$(find "$out" -name '*.unfinished-*')" ]
+[ "$(finished)" = "$parts" ] && [ "$(half)" = 0 ]
 { head -c 128 "$out/whole.npy"; tail -qc +129 "$out"/part-*; } | cmp - "$out/whole.npy"
 echo "$lines lines, killed $killed times: the same bits"

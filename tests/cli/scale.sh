@@ -45,3 +45,16 @@ for i in 1 2 3; do
 done
 attend recommend -m model --data log.tsv --all-users -k 3 >lists
 cat lists-*-of-3.tsv | cmp - lists
+
+# The intervals of more than 100,000 users are not resampled, which would take most of a minute.
+awk 'BEGIN {
+    for (user = state = 1; user <= 100001; user++)
+        for (k = 0; k < 4; k++) {
+            state = state * 16807 % 2147483647
+            print "u" user "\ti" (state % 7) * (state % 5) "\t" k
+        }
+}' >users.tsv
+attend train recommend --quiet --arch popularity --data users.tsv -o popular
+attend evaluate recommend -m popular --data users.tsv -k 3 >evaluation
+grep -q 'interval of the normal distribution' evaluation
+grep -q '^item neighbors *+0.[0-9]* +0.[0-9]* to +0.' evaluation

@@ -16,6 +16,7 @@ typedef struct evaluation_protocol {
 } evaluation_protocol;
 
 enum { EVALUATION_CUTOFFS = 8, EVALUATION_SYSTEMS = 5 };
+enum { EVALUATION_RESAMPLED = 100000 }; /* up to as many cases, differences have intervals by resampling */
 
 /* A model or a baseline. */
 typedef struct evaluated {
@@ -44,6 +45,12 @@ typedef struct evaluation {
 int64_t evaluation_draws(const evaluation *e);
 /* Returns the point in time from which on actions are held out. */
 const char *evaluation_point(const evaluation *e, char text[CLI_TIME_BYTES]);
+/* Returns whether differences have intervals by resampling, which takes minutes for a million cases; of more cases they
+ * are those of the normal distribution, from which the others then hardly differ. */
+static inline bool evaluation_resamples(const evaluation *e)
+{
+    return e->log.held.cases[e->protocol->part] <= EVALUATION_RESAMPLED;
+}
 /* Computes the differences between the model, which is the last system, and each baseline. */
 int evaluation_compare(evaluation *e);
 /* Prints all on standard output. */

@@ -1,6 +1,7 @@
 /* Differences between a model and baselines, with intervals over users. */
 #include "evaluation.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* The measures of each case, one system minus another. */
@@ -26,6 +27,17 @@ static double mean(const double *x, int64_t n)
     for (int64_t i = 0; i < n; i++)
         sum += x[i];
     return sum / (double)n;
+}
+
+/* Computes the mean of x [n] with the 95 % interval of the normal distribution. */
+static att_interval normal_interval(const double *x, int64_t n)
+{
+    const double m = mean(x, n);
+    double squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += (x[i] - m) * (x[i] - m);
+    const double half = 1.959963984540054 * sqrt(squares) / (double)n;
+    return (att_interval){.mean = m, .low = m - half, .high = m + half};
 }
 
 static void add_case(differences *d, const int32_t *a, const int32_t *b, int64_t draws, int64_t k)
@@ -54,8 +66,11 @@ static int compare(const evaluation *e, const evaluated *a, const evaluated *b, 
             add_case(d, a->ranks + i * draws, b->ranks + i * draws, draws, k);
     int code = CLI_DONE;
     for (int m = 0; !code && m < MEASURES; m++) {
-        code = cli_status(e->ctx, att_mean_interval(e->ctx, d->x[m], d->n, &o, intervals[m]));
-        intervals[m]->mean = mean(d->x[m], d->n); /* not that of the resamples */
+        *intervals[m] = normal_interval(d->x[m], d->n);
+        const double of_all = intervals[m]->mean; /* not that of the resamples */
+        if (evaluation_resamples(e))
+            code = cli_status(e->ctx, att_mean_interval(e->ctx, d->x[m], d->n, &o, intervals[m]));
+        intervals[m]->mean = of_all;
     }
     return code;
 }

@@ -166,8 +166,9 @@ static void print_text(const evaluation *e)
     puts("\n± is half the width of the 95 % interval. coverage: share of the items that are\n"
          "recommended to some user; popularity: mean number of their training actions.");
     if (e->model_name)
-        puts("Differences have the 95 % interval of paired resampling over users: one that does\n"
-             "not include 0 is more than the choice of users explains.");
+        printf("Differences have the 95 %% interval of %s: one that does\n"
+               "not include 0 is more than the choice of users explains.\n",
+               evaluation_resamples(e) ? "paired resampling over users" : "the normal distribution over pairs");
 }
 
 static void json_estimate(cli_json *j, const char *key, const att_interval *x)
