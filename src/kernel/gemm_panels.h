@@ -93,9 +93,14 @@ static block packed_block(const att_gemm_args *g, int64_t q, int64_t panels, int
     return (block){q, panels, k0, depth, g->packed + (q * g->k + k0) * PANEL, g->k * PANEL};
 }
 
-/* Returns whether k is divided into blocks: only if several tiles read a block, because prefetching the next block
- * needs that much arithmetic. */
-static bool in_blocks(const att_gemm_args *g, int64_t panels) { return panels == 2 && g->m > ATT_WIDE_ROWS; }
+/* Returns whether k is divided into blocks, and the next block is prefetched. Across two panels it is only if several
+ * tiles read a block, because prefetching needs that much arithmetic. Where tiles have one panel, it is up to some
+ * rows: memory would be idle while all tiles after the first read the cache. With more rows that no longer counts. */
+static bool in_blocks(const att_gemm_args *g, int64_t panels)
+{
+    enum { MANY_ROWS = 48 };
+    return ATT_WIDE_ROWS > 2 ? panels == 2 && g->m > ATT_WIDE_ROWS : panels == 1 && g->m > 2 && g->m <= MANY_ROWS;
+}
 
 /* Returns the depth of the blocks into which k is divided. With few rows blocks are short: only the first is read
  * without having been prefetched, and the others come from the first-level cache. Otherwise k is one block, so that
@@ -106,7 +111,7 @@ static int64_t depth_for(const att_gemm_args *g, int64_t panels, int64_t k)
     enum { SHORT = 128, LONG = 512, WHOLE = 1024 };
     if (!in_blocks(g, panels))
         return ATT_GEMM_DEPTH;
-    const int64_t max_depth = g->m <= 2 * ATT_WIDE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
+    const int64_t max_depth = g->m <= 2 * MAX_TILE_ROWS ? SHORT : k > WHOLE ? LONG : WHOLE;
     const int64_t parts = att_max(1, att_ceil_div(k, max_depth));
     return att_ceil_div(k, parts);
 }

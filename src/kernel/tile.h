@@ -37,7 +37,8 @@ typedef struct tile_args {
     int64_t ldc;
     const float *scale;     /* START_SCALED: start = c[r][j] scale[j] */
     const float *row_scale; /* transposed, START_PRODUCT: c[r][j] = the sum times row_scale[r] + 0; or NULL */
-    att_prefetch *prefetch; /* or NULL: by whole transposed tiles, and by tiles across two panels */
+    att_prefetch *prefetch; /* or NULL: by whole transposed tiles, by tiles across two panels, and by those that
+                             * tile_is_of_panel has */
 } tile_args;
 
 /* A file whose products are not of floats defines these before (bf16_products.c: pairs of bf16). */
@@ -116,7 +117,7 @@ ATT_INLINE void tile_step(const int rows, const int vectors, const bool first, t
         at->b[i] += at->b_step;
 }
 
-/* Computes up to k products across two panels, while it prefetches a share of a list evenly. Returns how many products
+/* Computes up to k products, while it prefetches a share of a list evenly. Returns how many products
  * are left. */
 ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int64_t k, att_prefetch *list, tile_at *at,
                                           vf acc[MAX_ROWS][MAX_VECTORS])
@@ -155,11 +156,20 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
     return k;
 }
 
+/* Returns whether a tile is one of a product of packed weights, on a set whose tiles have one panel; it prefetches as
+ * those across two panels do. */
+ATT_INLINE bool tile_is_of_panel(const int vectors, const bool transposed, const tile_start start)
+{
+    return ATT_WIDE_ROWS <= 2 && vectors == ATT_PANEL_VECTORS && !transposed &&
+           (start == START_ZERO || start == START_C);
+}
+
 /* Computes a tile; rows and vectors are constants where this is inlined. */
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
 {
-    const bool wide = vectors == 2 * ATT_PANEL_VECTORS && rows > 2; /* otherwise loads are the bottleneck */
+    const bool shares = rows > 2 && /* otherwise loads are the bottleneck */
+                        (vectors == 2 * ATT_PANEL_VECTORS || tile_is_of_panel(vectors, transposed, start));
     const bool whole = transposed && rows == ROWS;
     const int64_t ldc = t->ldc;
     float *const c = t->c;
@@ -183,7 +193,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     if (start == START_PRODUCT)
         tile_step(rows, vectors, true, &at, acc);
     left -= start == START_PRODUCT;
-    if (wide)
+    if (shares)
         left = tile_prefetching_share(rows, vectors, left, t->prefetch, &at, acc);
     if (whole)
         left = tile_prefetching_rows(rows, vectors, left, t->prefetch, &at, acc);
