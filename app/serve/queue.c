@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { ITEMS = 2048, STACK = 8 << 20 }; /* of a step */
+static const double fill = 0.85;        /* share of a step's time that is planned, as times vary */
 
 struct serve_queue {
     serve_queue_options o;
@@ -25,6 +26,7 @@ struct serve_queue {
     serve_job *job[ITEMS];
     int64_t item[ITEMS];
     int64_t n, taken; /* items, tokens */
+    bool short_alone; /* it has short jobs alone */
     /* of the jobs whose sockets are watched: */
     struct pollfd *polled; /* [watched_room] */
     serve_job **watched;
@@ -128,23 +130,61 @@ static void choose_staying(serve_queue *q)
         }
 }
 
-/* Chooses the items of a step: of the first job and of those that fit to it, one each in turn. */
-static void choose(serve_queue *q)
+/* Chooses items of the first job and of those that fit to it, one each in turn. */
+static void choose_evenly(serve_queue *q, serve_job *first, int64_t room)
 {
-    serve_job *first = q->first;
-    const double tokens = first->model->rate * q->o.step_seconds;
-    const int64_t room = tokens < (double)q->o.step_tokens ? (int64_t)tokens : q->o.step_tokens;
-    q->n = q->taken = 0;
-    if (first->work->stays) {
-        choose_staying(q);
-        return;
-    }
     for (bool more = true; more;) {
         more = false;
         for (serve_job *j = first; j; j = j->following)
             if (fit(first, j))
                 more |= add_item(q, j, room);
     }
+}
+
+/* Returns whether a job is new, and all of it has room in a step. */
+static bool is_short(const serve_job *j, int64_t room)
+{
+    return !j->work->stays && j->next == 0 && j->tokens <= room && j->n <= ITEMS;
+}
+
+static int64_t room_of(const serve_queue *q, const serve_model *m)
+{
+    const double tokens = fill * m->rate * q->o.step_seconds;
+    return tokens < (double)q->o.step_tokens ? (int64_t)tokens : q->o.step_tokens;
+}
+
+/* Chooses short jobs alone, if there are other ones. Returns whether it has. */
+static bool choose_short(serve_queue *q)
+{
+    serve_job *first = NULL;
+    bool others = false;
+    for (serve_job *j = q->first; j; j = j->following)
+        if (!is_short(j, room_of(q, j->model)))
+            others = true;
+        else if (!first)
+            first = j;
+    if (!first || !others)
+        return false;
+    const int64_t room = room_of(q, first->model);
+    for (serve_job *j = first; j; j = j->following)
+        if (is_short(j, room) && fit(first, j) && q->taken + j->tokens <= room && q->n + j->n <= ITEMS)
+            while (add_item(q, j, room))
+                ;
+    return q->n > 0;
+}
+
+/* Chooses the items of a step. After a step of others come short jobs, if there are any: they wait for at most the step
+ * that runs, and not for their share of one more. */
+static void choose(serve_queue *q)
+{
+    q->n = q->taken = 0;
+    q->short_alone = !q->short_alone && choose_short(q);
+    if (q->short_alone)
+        return;
+    if (q->first->work->stays)
+        choose_staying(q);
+    else
+        choose_evenly(q, q->first, room_of(q, q->first->model));
 }
 
 /* Computes the step. After an error each job's items are computed by themselves, so that one does not fail another. */
@@ -198,7 +238,9 @@ static void finish(serve_queue *q, double seconds)
 {
     serve_model *m = q->job[0]->model;
     const double rate = (double)q->taken / (seconds > 1e-6 ? seconds : 1e-6);
-    m->rate += 0.2 * (rate - m->rate);
+    const int64_t room = room_of(q, m);
+    const bool whole = q->job[0]->work->stays || q->taken >= room; /* of others, small steps have lower rates */
+    m->rate += 0.2 * (whole ? 1 : (double)q->taken / (double)room) * (rate - m->rate);
     q->rate = m->rate;
     for (int64_t i = 0; i < q->n; i++) {
         serve_job *j = q->job[i];

@@ -1,4 +1,5 @@
-/* The queue of attend serve with more texts of one model than a step has room for, also if a step fails. */
+/* The queue of attend serve: more texts of one model than a step has room for, also if a step fails; and short jobs
+ * beside long ones. */
 // labels: threads
 #include "fixtures/fail_alloc.h"
 #include "fixtures/generation.h"
@@ -6,6 +7,7 @@
 #include "serve/generate_work.h"
 
 #include <limits.h>
+#include <semaphore.h>
 #include <time.h>
 
 /* ---- what queue.c needs of http.c ---- */
@@ -145,11 +147,84 @@ static void a_step_that_fails_ends_only_the_texts_in_it(void **state)
     assert_true(failed > 0);
 }
 
+/* ---- short jobs beside a long one ---- */
+
+enum { ROOM = 100, COST = 10, LONG = 100, SHORT = 3, STEPS = 64 };
+
+typedef struct turns {
+    serve_queue *queue;
+    pthread_mutex_t gate;     /* is held until all jobs are added */
+    sem_t begun;              /* the first step was computed */
+    serve_job job[1 + SHORT]; /* a long one, and short ones of 1, 2 and 3 items */
+    int64_t cost[LONG];
+    int steps, items[STEPS][1 + SHORT]; /* of each step and job */
+} turns;
+
+static att_status compute_nothing(const serve_batch *b)
+{
+    (void)b;
+    return ATT_OK;
+}
+
+static const serve_work nothing = {.name = "nothing", .run = compute_nothing};
+
+static void note_items(void *user, const serve_batch *b, int64_t tokens, double seconds)
+{
+    turns *t = user;
+    (void)seconds;
+    sem_post(&t->begun);
+    pthread_mutex_lock(&t->gate);
+    pthread_mutex_unlock(&t->gate);
+    for (int64_t i = 0; t->steps < STEPS && i < b->n; i++)
+        t->items[t->steps][b->job[i] - t->job]++;
+    t->steps++;
+    if (tokens > ROOM)
+        fail_msg("step %d has %lld tokens", t->steps, (long long)tokens);
+}
+
+static void add_job(turns *t, serve_model *m, int i, int64_t n)
+{
+    t->job[i] = (serve_job){.work = &nothing, .model = m, .n = n, .cost = t->cost, .socket = -1};
+    serve_queue_add(t->queue, &t->job[i]);
+}
+
+static void short_jobs_come_next_and_alone(void **state)
+{
+    static turns t;
+    static serve_model m = {.rate = 1e6};
+    (void)state;
+    for (int i = 0; i < LONG; i++)
+        t.cost[i] = COST;
+    pthread_mutex_init(&t.gate, NULL);
+    sem_init(&t.begun, 0, 0);
+    t.queue = serve_queue_start(&(serve_queue_options){
+        .max_waiting = INT64_MAX / 2, .step_tokens = ROOM, .step_seconds = 0.03, .step = note_items, .user = &t});
+    assert_non_null(t.queue);
+    pthread_mutex_lock(&t.gate);
+    add_job(&t, &m, 0, LONG);
+    sem_wait(&t.begun);
+    for (int i = 1; i <= SHORT; i++)
+        add_job(&t, &m, i, i);
+    pthread_mutex_unlock(&t.gate);
+    for (int i = SHORT; i >= 0; i--)
+        assert_int_equal(serve_queue_wait(t.queue, &t.job[i], http_now() + 60), SERVE_DONE);
+    serve_queue_stop(t.queue);
+    serve_queue_free(t.queue);
+    pthread_mutex_destroy(&t.gate);
+    sem_destroy(&t.begun);
+    for (int i = 1; i <= SHORT; i++)
+        assert_int_equal(t.items[1][i], i); /* each as a whole */
+    for (int k = 0; k < t.steps; k++)
+        assert_int_equal(t.items[k][0], k == 1 ? 0 : ROOM / COST);
+    assert_int_equal(t.steps, 1 + LONG * COST / ROOM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_texts_come_in_their_order),
         cmocka_unit_test(a_step_that_fails_ends_only_the_texts_in_it),
+        cmocka_unit_test(short_jobs_come_next_and_alone),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
