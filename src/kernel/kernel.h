@@ -382,10 +382,14 @@ typedef struct att_vector_kernels {
     float (*sum)(int64_t n, const float *x);
 } att_vector_kernels;
 
-/* peak.c: the machine's limits */
+/* peak.c, peak_words.c, peak_tiles.c: the machine's limits. Multiplies in registers, and counts the operations; the
+ * result only keeps them alive. */
+typedef double att_peak_kernel(int64_t repeats, double *operations);
 typedef struct att_measure_kernels {
-    double (*peak)(int64_t repeats, double *flops); /* multiply-adds in registers; the result only keeps them alive */
-    double (*read)(int64_t n, const float *x);      /* reads n numbers once, at memory speed */
+    att_peak_kernel *peak;                              /* multiply-adds of floats */
+    att_peak_kernel *peak_bf16, *peak_int8;             /* in vectors; NULL where there is no instruction for them */
+    att_peak_kernel *peak_bf16_tiles, *peak_int8_tiles; /* in AMX tiles, or NULL */
+    double (*read)(int64_t n, const float *x);          /* reads n numbers once, at memory speed */
 } att_measure_kernels;
 
 typedef struct att_kernels {

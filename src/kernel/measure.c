@@ -1,7 +1,9 @@
 /* Measures the arithmetic peak and the read bandwidth of the machine, to which other speeds are compared. The best of
  * several runs counts: disturbances only make a run slower. */
+#include "attend_extend.h"
 #include "base/base.h"
 #include "kernel/kernel.h"
+#include "simd/isa.h"
 
 #include <string.h>
 
@@ -23,52 +25,94 @@ static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), 
     return best;
 }
 
-/* ---- fused multiply-adds */
+/* ---- multiply-adds */
+
+static const char *const unit_names[] = {[ATT_UNIT_F32] = "f32",
+                                         [ATT_UNIT_BF16] = "bf16",
+                                         [ATT_UNIT_INT8] = "int8",
+                                         [ATT_UNIT_BF16_TILES] = "bf16 tiles",
+                                         [ATT_UNIT_INT8_TILES] = "int8 tiles"};
+enum { UNITS = sizeof unit_names / sizeof unit_names[0] };
+
+const char *att_unit_name(att_unit u) { return (unsigned)u < UNITS ? unit_names[u] : NULL; }
+
+/* Chooses the kernel of a unit; *kernel is NULL if the context has no such unit. */
+static att_status choose_kernel(att_ctx *ctx, att_unit unit, att_peak_kernel **kernel)
+{
+    const att_measure_kernels *m = &att_kernels_of(ctx->isa)->measure;
+    att_peak_kernel *const of[UNITS] = {m->peak, m->peak_bf16, m->peak_int8, m->peak_bf16_tiles, m->peak_int8_tiles};
+    *kernel = NULL;
+    if (!att_unit_name(unit))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "unit is %d, expected an att_unit", (int)unit);
+    if (!of[unit])
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "instruction set \"%s\" has no instructions for %s",
+                        att_isa_name(ctx->isa), att_unit_name(unit));
+    if (unit >= ATT_UNIT_BF16_TILES && !att_os_allow_tiles())
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "the system refuses AMX tiles to this process");
+    *kernel = of[unit];
+    return ATT_OK;
+}
 
 typedef struct peak_job {
-    const att_kernels *kernels;
+    att_peak_kernel *kernel;
     int64_t repeats;
 } peak_job;
 
 static void run_peak(void *arg, int i)
 {
     const peak_job *j = arg;
-    double flops;
+    double operations;
     (void)i;
-    j->kernels->measure.peak(j->repeats, &flops);
+    j->kernel(j->repeats, &operations);
 }
 
 /* Returns the number of kernel repetitions that take the given seconds. */
-static int64_t repeats_for(const att_kernels *kernels, double seconds)
+static int64_t repeats_for(att_peak_kernel *kernel, double seconds)
 {
     enum { ENOUGH = 1 << 12 }; /* some hundred microseconds */
-    double flops, best = 1e30;
+    double operations, best = 1e30;
     for (int i = 0; i < MAX_RUNS; i++) {
         const double start = att_os_seconds();
-        kernels->measure.peak(ENOUGH, &flops);
+        kernel(ENOUGH, &operations);
         const double took = att_os_seconds() - start;
         best = took < best ? took : best;
     }
     return 1 + (int64_t)(seconds / best * ENOUGH);
 }
 
+/* Measures a unit for a public function of this name. */
+static att_status measure(const char *name, att_ctx *ctx, att_unit unit, double seconds, double *per_second)
+{
+    static const double min_seconds = 3e-3, max_seconds = 0.1; /* much longer than waking the workers */
+    seconds = !(seconds > min_seconds) ? min_seconds : seconds < max_seconds ? seconds : max_seconds;
+    peak_job j = {0};
+    double operations;
+    *per_second = 0;
+    const att_status s = choose_kernel(ctx, unit, &j.kernel);
+    if (s)
+        return s;
+    j.repeats = repeats_for(j.kernel, seconds / ITEMS_PER_THREAD);
+    j.kernel(j.repeats, &operations);
+    const int n = att_threads(ctx) * ITEMS_PER_THREAD;
+    const double best = best_seconds(ctx, n, run_peak, &j);
+    if (att_cancelled(ctx))
+        return att_fail(ctx, ATT_ERR_CANCELLED, "%s was cancelled", name);
+    *per_second = n * operations / best;
+    return ATT_OK;
+}
+
 att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"flops_per_second", flops_per_second})))
         return ATT_ERR_ARGUMENT;
-    static const double min_seconds = 3e-3, max_seconds = 0.1; /* much longer than waking the workers */
-    seconds = !(seconds > min_seconds) ? min_seconds : seconds < max_seconds ? seconds : max_seconds;
-    const att_kernels *kernels = att_kernels_of(ctx->isa);
-    peak_job j = {kernels, repeats_for(kernels, seconds / ITEMS_PER_THREAD)};
-    double flops;
-    *flops_per_second = 0;
-    kernels->measure.peak(j.repeats, &flops);
-    const int n = att_threads(ctx) * ITEMS_PER_THREAD;
-    const double best = best_seconds(ctx, n, run_peak, &j);
-    if (att_cancelled(ctx))
-        return att_fail(ctx, ATT_ERR_CANCELLED, "att_measure_peak was cancelled");
-    *flops_per_second = n * flops / best;
-    return ATT_OK;
+    return measure(__func__, ctx, ATT_UNIT_F32, seconds, flops_per_second);
+}
+
+att_status att_measure_unit(att_ctx *ctx, att_unit unit, double seconds, double *operations_per_second)
+{
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"operations_per_second", operations_per_second})))
+        return ATT_ERR_ARGUMENT;
+    return measure(__func__, ctx, unit, seconds, operations_per_second);
 }
 
 /* ---- read bandwidth */

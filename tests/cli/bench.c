@@ -26,6 +26,9 @@ static void bench_prints_one_object_a_line(void **state)
     assert_measures("$A bench gemm --m 7 --n 33 --k 65 -r 3 -t 1 --json");
     assert_int_equal(tool("$A bench peak -r 1 --json"), 0);
     assert_int_equal(count(tool_out, "\n"), 1);
+    assert_int_equal(tool("$A bench peak -r 1"), 0);
+    assert_int_equal(count(tool_out, "\n"), 6); /* each unit has its rate, or why it was not measured */
+    assert_int_equal(count(tool_out, "best ") + count(tool_out, "not measured: "), 5);
     if (check_step(2) > 1)
         return; /* many times what caches hold takes two minutes to read under the thread sanitizer */
     assert_int_equal(tool("$A bench bandwidth -r 1 --json"), 0);

@@ -1,5 +1,6 @@
 /* The machine's limits are plausible: their worth as a yardstick is that they bound all else. */
 // labels: slow
+#include "attend_extend.h"
 #include "base/base.h"
 #include "fixtures/check.h"
 #include "kernel/kernel.h"
@@ -25,12 +26,38 @@ static void the_peak_kernel_counts_what_it_computes(void **state)
 {
     (void)state;
     for (int isa = -1; check_next_isa(&isa);) {
-        const att_kernels *k = att_kernels_of(isa);
-        double once, thrice;
-        k->measure.peak(1, &once);
-        k->measure.peak(3, &thrice);
-        assert_true(once > 0 && thrice == 3 * once);
+        const att_measure_kernels *m = &att_kernels_of(isa)->measure;
+        att_peak_kernel *const kernel[] = {m->peak, m->peak_bf16, m->peak_int8}; /* tiles: peak_tiles.c */
+        for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
+            double once, thrice;
+            if (!kernel[i])
+                continue;
+            kernel[i](1, &once);
+            kernel[i](3, &thrice);
+            assert_true(once > 0 && thrice == 3 * once);
+        }
     }
+}
+
+/* Vectors of bf16 and int8 are measured where products of bf16 are computed, and tiles where these are. */
+static void a_unit_is_measured_on_the_sets_that_have_it_and_refused_on_others(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
+        const att_kernels *k = att_kernels_of(ctx->isa);
+        const bool pairs = k->bf16_gemm.run, tiles = k->bf16_gemm_tiles.run && att_os_allow_tiles();
+        const bool has[] = {true, pairs, pairs, tiles, tiles};
+        double rate;
+        for (int u = ATT_UNIT_F32; u <= ATT_UNIT_INT8_TILES; u++) {
+            const att_status s = att_measure_unit(ctx, (att_unit)u, 0, &rate);
+            assert_int_equal(s, has[u] ? ATT_OK : ATT_ERR_UNSUPPORTED);
+            assert_true(has[u] ? rate > 1e7 && rate < 1e15 : rate == 0);
+            assert_true(has[u] || strstr(att_error(ctx), att_unit_name((att_unit)u)) || k->bf16_gemm_tiles.run);
+        }
+        assert_int_equal(att_measure_unit(ctx, (att_unit)99, 0, &rate), ATT_ERR_ARGUMENT);
+        assert_string_equal(att_error(ctx), "unit is 99, expected an att_unit");
+    }
+    assert_null(att_unit_name((att_unit)-1));
 }
 
 static void peak_and_bandwidth_are_plausible_and_can_be_cancelled(void **state)
@@ -56,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_read_kernel_reads_each_number_once),
         cmocka_unit_test(the_peak_kernel_counts_what_it_computes),
+        cmocka_unit_test(a_unit_is_measured_on_the_sets_that_have_it_and_refused_on_others),
         cmocka_unit_test(peak_and_bandwidth_are_plausible_and_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
