@@ -249,6 +249,9 @@ static int report_start(const cli_training *t, bool done)
     if (info.frozen)
         fprintf(stderr, "of %lld ", (long long)(info.parameters + info.frozen));
     fprintf(stderr, "parameters; %d thread%s; ", threads, threads == 1 ? "" : "s");
+    const char *compute = cli_training_compute(t);
+    if (t->options.compute && compute)
+        fprintf(stderr, "products of %s; ", compute);
     if (step > 0 && done)
         fprintf(stderr, "at step %lld, with no further step to make (%s)\n", step, limit);
     else if (step > 0)

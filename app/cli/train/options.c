@@ -373,6 +373,17 @@ static json_t *options_object(cli_training *t)
     return all;
 }
 
+const char *cli_training_compute(const cli_training *t)
+{
+    att_tape *tape = NULL;
+    const char *name = NULL;
+    if (t->ctx &&
+        !att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .compute = (att_compute)t->options.compute), &tape))
+        name = att_compute_name(att_tape_compute(tape));
+    att_tape_free(tape);
+    return name;
+}
+
 /* Makes the object of training.json: options, and the files as they were at the first call. */
 static int whole_object(cli_training *t, json_t **all)
 {
@@ -387,6 +398,8 @@ static int whole_object(cli_training *t, json_t **all)
     }
     *all =
         json_pack("{s:s, s:o, s:O}", "command", t->kind->command, "options", options_object(t), "bytes", t->file.bytes);
+    if (t->options.compute && cli_training_compute(t)) /* what auto has chosen */
+        json_object_set_new(*all, "compute", json_string(cli_training_compute(t)));
     if (json_object_size(t->file.checksums) > 0)
         json_object_set(*all, "checksums", t->file.checksums);
     json_t *trained_on = t->file.trained_on ? t->file.trained_on : json_object_get(t->file.stored, "learnt");

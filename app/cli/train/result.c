@@ -138,8 +138,9 @@ int cli_training_print_result(const cli_training *t, int code)
     const double score = best ? info.best : t->score;
     const double low = best ? t->state.low : t->low, high = best ? t->state.high : t->high;
     json_t *folder = json_string(t->options.folder), /* NULL: it is not UTF-8 */
-        *v = json_pack("{s:o, s:b, s:I, s:I, s:o, s:b}", "model", folder ? folder : json_null(), "finished", !code,
-                       "steps", (json_int_t)steps, "step", (json_int_t)(best ? info.best_step : steps), t->kind->score,
+        *v = json_pack("{s:o, s:b, s:s, s:I, s:I, s:o, s:b}", "model", folder ? folder : json_null(), "finished", !code,
+                       "compute", cli_training_compute(t), "steps", (json_int_t)steps, "step",
+                       (json_int_t)(best ? info.best_step : steps), t->kind->score,
                        isfinite(score) ? json_real(t->kind->negative ? -score : score) : json_null(), "improved",
                        !best || info.best_step > 0);
     if (isfinite(score) && low < high) {

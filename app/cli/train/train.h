@@ -249,6 +249,8 @@ bool cli_training_typed(const cli_training *t, const char *name);
 /* Stores the current options in the folder's training.json. Paths in --output are relative to it, such as "./base", so
  * that it can be moved. finished: the step after which the training has finished; 0: it has not. */
 int cli_training_options_write(cli_training *t, const char *folder, int64_t finished);
+/* Returns what the training's products compute, "f32" or "bf16", also where --compute is auto. NULL: nothing yet. */
+const char *cli_training_compute(const cli_training *t);
 /* Writes the options as a line of the log of a training, of step 0, malloc'd. */
 int cli_training_options_line(cli_training *t, char **line);
 /* Returns the step after which the stored training had finished, or 0. */

@@ -37,11 +37,35 @@ static void a_line_of_json_has_the_result(void **state)
         json_t *v = line_json(0);
         assert_string_equal(json_string_value(json_object_get(v, "model")), "m");
         assert_true(json_is_true(json_object_get(v, "finished")));
+        assert_string_equal(json_string_value(json_object_get(v, "compute")), "f32");
         assert_int_equal(number(v, "steps"), 3);
         assert_in_range(number(v, "step"), 0, 3);
         assert_true(json_is_number(json_object_get(v, trainings[i].score)));
         json_decref(v);
     }
+}
+
+/* What auto chooses is that of attend bench gemm, which reports it. */
+static void what_auto_computes_is_printed_and_stored(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A bench gemm --m 7 --n 7 --k 7 -r 1 --seconds 0.01 --compute auto --json"), 0);
+    json_t *v = line_json(0);
+    char chosen[8], printed[64];
+    snprintf(chosen, sizeof chosen, "%s", json_string_value(json_object_get(v, "compute")));
+    json_decref(v);
+    train(TRAIN_CLASSIFY, "--steps 1 --compute auto --json");
+    v = line_json(0);
+    assert_string_equal(json_string_value(json_object_get(v, "compute")), chosen);
+    json_decref(v);
+    snprintf(printed, sizeof printed, "; products of %s; ", chosen);
+    assert_has(tool_err, printed);
+    assert_int_equal(tool("cat m/training.json"), 0);
+    json_t *stored = json_loads(tool_out, 0, NULL);
+    assert_non_null(stored);
+    assert_string_equal(json_string_value(json_object_get(stored, "compute")), chosen);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(stored, "options"), "compute")), "auto");
+    json_decref(stored);
 }
 
 /* Those that change the result are kept by --resume. */
@@ -186,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_of_json_has_the_result),
+        cmocka_unit_test(what_auto_computes_is_printed_and_stored),
         cmocka_unit_test(options_of_steps_have_their_effect_and_are_stored),
         cmocka_unit_test(shards_are_of_losses_that_are_sums_over_rows),
         cmocka_unit_test(patterns_that_freeze_nothing_or_all_are_refused_by_name),
