@@ -25,6 +25,12 @@ static void write_model(cli_json *j, const serve_model *m, const char *id)
         cli_json_integer(j, "dim", m->info.sentence.dim);
     if (m->subject == ATT_SUBJECT_CLASSIFIER)
         cli_json_integer(j, "labels", m->info.classifier.labels);
+    if (m->subject == ATT_SUBJECT_LANGUAGE)
+        cli_json_bool(j, "chat", m->template);
+    if (m->subject == ATT_SUBJECT_TRANSLATE && *m->source) {
+        cli_json_string(j, "source", m->source);
+        cli_json_string(j, "target", m->target);
+    }
     cli_json_end(j);
     cli_json_end(j);
 }
@@ -120,76 +126,44 @@ static void answer_metrics(serve_call *c, void *fields)
     c->answer->type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* ---- the description ---- */
+/* ---- the routes ---- */
 
-static json_t *error_schema(serve_errors shape)
-{
-    return shape == SERVE_ERRORS_FLAT
-               ? json_pack("{s:s, s:{s:{s:s}, s:{s:s}}, s:[s]}", "type", "object", "properties", "error", "type",
-                           "string", "error_type", "type", "string", "required", "error")
-               : json_pack("{s:s, s:{s:{s:s}}, s:[s]}", "type", "object", "properties", "error", "type", "object",
-                           "required", "error");
-}
+#define STATUS "{\"status\": \"string\"}"
+#define MODEL                                                                                                          \
+    "{\"id\": \"string\", \"object\": \"string\", \"created\": \"integer\", \"owned_by\": \"string\", "                \
+    "\"attend\": {\"kind\": \"string\", \"type\": \"string\", \"dtype\": \"string\", \"compute\": \"string\", "        \
+    "\"max_tokens?\": \"integer\", \"dim?\": \"integer\", \"labels?\": \"integer\", \"chat?\": \"boolean\", "          \
+    "\"source?\": \"string\", \"target?\": \"string\"}}"
+#define INFO                                                                                                           \
+    "{\"model_id\": \"string\", \"model_sha\": \"null\", \"model_dtype\": \"string\", \"model_type\": {\"*\": "        \
+    "\"any\"}, "                                                                                                       \
+    "\"max_concurrent_requests\": \"integer\", \"max_input_length\": \"integer\", \"max_batch_tokens\": \"integer\", " \
+    "\"max_batch_requests\": \"null\", \"max_client_batch_size\": \"integer\", \"auto_truncate\": \"boolean\", "       \
+    "\"tokenization_workers\": \"integer\", \"version\": \"string\", \"sha\": \"null\", \"docker_label\": \"null\"}"
 
-/* Returns whether a path has the id of a model at its end. */
-static bool has_id(const serve_route *r) { return r->path[1] && r->path[strlen(r->path) - 1] == '/'; }
-
-static json_t *describe_route(const serve_route *r)
-{
-    json_t *o = json_pack("{s:s, s:{s:{s:s}, s:{s:s, s:{s:{s:o}}}}}", "summary", r->summary, "responses", "200",
-                          "description", "the answer", "default", "description", "an error", "content",
-                          "application/json", "schema", error_schema(r->errors));
-    if (r->fields)
-        json_object_set_new(o, "requestBody",
-                            json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content", "application/json", "schema",
-                                      serve_fields_schema(r->fields)));
-    if (r->open)
-        json_object_set_new(o, "security", json_array());
-    if (has_id(r))
-        json_object_set_new(o, "parameters",
-                            json_pack("[{s:s, s:s, s:b, s:{s:s}}]", "name", "id", "in", "path", "required", 1, "schema",
-                                      "type", "string"));
-    return o;
-}
-
-static void answer_openapi(serve_call *c, void *fields)
-{
-    json_t *paths = json_object();
-    char path[128], method[8];
-    (void)fields;
-    for (const serve_route *const *r = c->shared->routes; *r; r++) {
-        snprintf(path, sizeof path, "%s%s", (*r)->path, has_id(*r) ? "{id}" : "");
-        snprintf(method, sizeof method, "%s", strcmp((*r)->method, "GET") ? "post" : "get");
-        json_t *at = json_object_get(paths, path);
-        if (!at) {
-            at = json_object();
-            json_object_set_new(paths, path, at);
-        }
-        json_object_set_new(at, method, describe_route(*r));
-    }
-    json_t *all = json_pack("{s:s, s:{s:s, s:s}, s:o, s:[{s:[]}], s:{s:{s:{s:s, s:s}}}}", "openapi", "3.1.0", "info",
-                            "title", "attend serve", "version", att_version(), "paths", paths, "security", "key",
-                            "components", "securitySchemes", "key", "type", "http", "scheme", "bearer");
-    cli_json j = serve_answer_open(c);
-    cli_json_value(&j, NULL, all, JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
-    json_decref(all);
-    serve_answer_close(c, &j);
-}
-
-const serve_route serve_route_models = {
-    .method = "GET", .path = "/v1/models", .summary = "The models that are served", .run = answer_models};
+const serve_route serve_route_models = {.method = "GET",
+                                        .path = "/v1/models",
+                                        .summary = "The models that are served",
+                                        .answers = "{\"object\": \"string\", \"data\": [" MODEL "]}",
+                                        .run = answer_models};
 const serve_route serve_route_model = {
-    .method = "GET", .path = "/v1/models/", .summary = "One model", .run = answer_model};
+    .method = "GET", .path = "/v1/models/", .summary = "One model", .answers = MODEL, .run = answer_model};
 const serve_route serve_route_info = {.method = "GET",
                                       .path = "/info",
                                       .summary = "The first model and the limits, as TEI's",
+                                      .answers = INFO,
                                       .run = answer_info,
                                       .errors = SERVE_ERRORS_FLAT};
-const serve_route serve_route_health = {
-    .method = "GET", .path = "/health", .summary = "Whether requests are answered", .run = answer_ok, .open = true};
+const serve_route serve_route_health = {.method = "GET",
+                                        .path = "/health",
+                                        .summary = "Whether requests are answered",
+                                        .answers = STATUS,
+                                        .run = answer_ok,
+                                        .open = true};
 const serve_route serve_route_livez = {.method = "GET",
                                        .path = "/livez",
                                        .summary = "Whether the process lives",
+                                       .answers = STATUS,
                                        .run = answer_ok,
                                        .open = true,
                                        .always = true};
@@ -197,13 +171,11 @@ const serve_route serve_route_readyz = {.method = "GET",
                                         .path = "/readyz",
                                         .summary = "Whether to send requests here: 503 while models are opened, and "
                                                    "from SIGTERM on",
+                                        .answers = STATUS,
                                         .run = answer_ok,
                                         .open = true};
-const serve_route serve_route_metrics = {
-    .method = "GET", .path = "/metrics", .summary = "Counts, in the text format of Prometheus", .run = answer_metrics};
-const serve_route serve_route_openapi = {.method = "GET",
-                                         .path = "/openapi.json",
-                                         .summary = "The routes and their fields",
-                                         .run = answer_openapi,
-                                         .open = true,
-                                         .always = true};
+const serve_route serve_route_metrics = {.method = "GET",
+                                         .path = "/metrics",
+                                         .summary = "Counts, in the text format of Prometheus",
+                                         .type = "text/plain",
+                                         .run = answer_metrics};

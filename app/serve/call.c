@@ -91,6 +91,15 @@ void serve_answer_close(serve_call *c, cli_json *j)
     c->answer->status = 200;
 }
 
+void serve_usage_write(cli_json *j, int64_t tokens, int64_t truncated)
+{
+    cli_json_object(j, "usage");
+    cli_json_integer(j, "prompt_tokens", tokens);
+    cli_json_integer(j, "total_tokens", tokens);
+    cli_json_integer(j, "truncated", truncated);
+    cli_json_end(j);
+}
+
 /* ---- models ---- */
 
 /* Lists the names of the models of a subject, or of all: ATT_SUBJECT_NONE. */

@@ -41,6 +41,8 @@ typedef enum serve_errors {
 struct serve_route {
     const char *method, *path; /* a path that ends with "/" has all below it */
     const char *summary;       /* one sentence without a full stop */
+    const char *answers;       /* the shape (schema.h) of its JSON; NULL: it answers with text of `type` */
+    const char *type, *stream; /* "Content-Type" of a text; of a stream, which it may answer with; or NULL */
     const serve_field *fields; /* of its JSON; NULL: it reads no body */
     size_t size;               /* of the struct of fields */
     /* Answers, or refuses by serve_refuse. fields: the struct, or NULL. */
@@ -65,6 +67,9 @@ void serve_error_answer(http_answer *a, serve_errors shape, int status, const ch
 cli_json serve_answer_open(serve_call *c);
 /* Ends it, with status 200. */
 void serve_answer_close(serve_call *c, cli_json *j);
+
+/* Writes "usage": the tokens of texts, and how many of these were truncated. */
+void serve_usage_write(cli_json *j, int64_t tokens, int64_t truncated);
 
 /* ---- models and work ---- */
 

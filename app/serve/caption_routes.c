@@ -120,8 +120,13 @@ static void answer_caption(serve_call *c, void *fields)
     serve_images_free(c, &images);
 }
 
+#define CAPTIONS                                                                                                       \
+    "{\"object\": \"string\", \"data\": [{\"index\": \"integer\", \"caption\": \"string\", \"captions\": "             \
+    "[{\"text\": \"string\", \"score\": \"number\"}]}], \"model\": \"string\"}"
+
 const serve_route serve_route_caption = {.method = "POST",
                                          .path = "/caption",
+                                         .answers = CAPTIONS,
                                          .summary = "Captions of images",
                                          .fields = caption_table,
                                          .size = sizeof(caption_fields),

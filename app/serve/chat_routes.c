@@ -13,6 +13,7 @@ typedef struct chat_fields {
 
 static const serve_field table[] = {
     {"messages", SERVE_JSON, offsetof(chat_fields, messages), .required = true,
+     .words = "[{\"role\": \"string\", \"content?\": \"any\", \"*\": \"any\"}]",
      .help =
          "list of objects with a role (system, developer, user, assistant) and content, a text or a list of parts of "
          "type text"},
@@ -72,7 +73,8 @@ static void run(serve_call *c, void *fields)
         f->sampling.max_tokens = f->max_completion_tokens;
     if (r.model && check(c, r.model, f) && serve_usage_read(c, &f->sampling, &r.usage) &&
         serve_sampling_read(c, r.model, &f->sampling, &r.sampling) &&
-        serve_messages_prompt(c, r.model, f->messages, r.sampling, &r.prompts)) {
+        serve_messages_prompt(c, r.model, &(serve_messages){.field = "messages", .list = f->messages}, r.sampling,
+                              &r.prompts)) {
         r.sampling->options.log_probabilities = f->logprobs;
         r.sampling->options.top = f->top_logprobs;
         serve_text_run(c, &r, "messages");
@@ -80,8 +82,20 @@ static void run(serve_call *c, void *fields)
     serve_text_request_free(&r);
 }
 
+#define ANSWER                                                                                                         \
+    "{\"id\": \"string\", \"object\": \"string\", \"created\": \"integer\", \"model\": \"string\", "                   \
+    "\"system_fingerprint\": \"string\", \"choices\": [{\"index\": \"integer\", \"message\": {\"role\": "              \
+    "\"string\", \"content\": \"string\", \"refusal\": \"null\"}, \"logprobs\": {\"|\": [\"null\", "                   \
+    "{\"content\": [{\"token\": \"string\", \"logprob\": \"number\", \"bytes\": [\"integer\"], "                       \
+    "\"top_logprobs\": [{\"token\": \"string\", \"logprob\": \"number\", \"bytes\": [\"integer\"]}]}], "               \
+    "\"refusal\": \"null\"}]}, \"finish_reason\": \"string\"}], \"usage\": {\"prompt_tokens\": \"integer\", "          \
+    "\"completion_tokens\": \"integer\", \"total_tokens\": \"integer\", \"prompt_tokens_details\": "                   \
+    "{\"cached_tokens\": \"integer\"}}}"
+
 const serve_route serve_route_chat = {.method = "POST",
                                       .path = "/v1/chat/completions",
+                                      .answers = ANSWER,
+                                      .stream = "text/event-stream",
                                       .summary = "The answer of a language model in a conversation, as OpenAI's",
                                       .fields = table,
                                       .size = sizeof(chat_fields),

@@ -9,12 +9,29 @@
 
 typedef struct predict_fields {
     serve_text model;
-    const json_t *inputs;
+    const json_t *inputs, *parameters;
     bool truncate, raw_scores;
 } predict_fields;
 
+/* The table that `parameters` is read by. */
+typedef struct parameter_fields {
+    int64_t top_k;
+    int function;
+} parameter_fields;
+
+enum { FUNCTION_USUAL, FUNCTION_SIGMOID, FUNCTION_SOFTMAX, FUNCTION_NONE };
+
+static const serve_field parameter_table[] = {
+    {"top_k", SERVE_INTEGER, offsetof(parameter_fields, top_k), .min = 1, .max = INT32_MAX,
+     .help = "number of labels to return, the most probable ones; default: all"},
+    {"function_to_apply", SERVE_CHOICE, offsetof(parameter_fields, function), .words = "default|sigmoid|softmax|none",
+     .help = "what makes scores of logits; default: the model's"},
+    {0},
+};
+
 static const serve_field predict_table[] = {
     {"inputs", SERVE_JSON, offsetof(predict_fields, inputs), .required = true,
+     .words = "{\"|\": [\"string\", [\"string\"], [[\"string\"]]]}",
      .help = "a text; a pair of texts, [\"...\", \"...\"]; or a list of lists of one or two texts"},
     SERVE_MODEL_FIELD(predict_fields, "text classifier"),
     {"truncate", SERVE_BOOL, offsetof(predict_fields, truncate), .usual = 1,
@@ -23,6 +40,8 @@ static const serve_field predict_table[] = {
      .help = "scores are the model's logits; false: probabilities"},
     {"truncation_direction", SERVE_REFUSED, .words = "\"Right\"",
      .help = "texts are truncated at their end: \"Right\""},
+    {"parameters", SERVE_JSON, offsetof(predict_fields, parameters), .table = parameter_table,
+     .help = "object of top_k and function_to_apply, as huggingface_hub sends it; then the answer is a list of lists"},
     {0},
 };
 
@@ -125,24 +144,38 @@ static bool read_sequences(serve_call *c, const json_t *inputs, sequences *s)
     return true;
 }
 
+static bool read_parameters(serve_call *c, const json_t *given, parameter_fields *p)
+{
+    serve_field_error why = {0};
+    const bool read = !given || serve_fields_read(parameter_table, given, 1, p, &why);
+    if (!read)
+        serve_refuse(c, 400, "parameters", "parameters: %s", why.message);
+    return read;
+}
+
 static void answer_predict(serve_call *c, void *fields)
 {
+    static const att_text_activation functions[] = {[FUNCTION_SIGMOID] = ATT_TEXT_ACTIVATION_SIGMOID,
+                                                    [FUNCTION_SOFTMAX] = ATT_TEXT_ACTIVATION_SOFTMAX,
+                                                    [FUNCTION_NONE] = ATT_TEXT_ACTIVATION_IDENTITY};
     const predict_fields *o = fields;
+    parameter_fields p = {0};
     sequences q = {0};
     serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_CLASSIFIER);
-    if (m && read_sequences(c, o->inputs, &q)) {
-        const serve_labels labels = labels_of(m, 0);
+    if (m && read_parameters(c, o->parameters, &p) && read_sequences(c, o->inputs, &q)) {
+        const serve_labels labels = labels_of(m, p.top_k);
+        const bool list = !q.single || o->parameters;
         serve_scoring s = {.field = "inputs",
                            .n = q.n,
                            .text = q.text,
                            .bytes = q.bytes,
                            .pair = q.pair[0] ? q.pair : NULL,
                            .pair_bytes = q.pair_bytes,
-                           .activation = activation_of(m, o->raw_scores),
+                           .activation = p.function ? functions[p.function] : activation_of(m, o->raw_scores),
                            .refuse_long = !o->truncate};
         if (serve_score(c, m, &s)) {
             cli_json j = serve_answer_open(c);
-            if (!q.single)
+            if (list)
                 cli_json_array(&j, NULL);
             for (int64_t i = 0; i < q.n; i++)
                 serve_labels_write(&labels, &j, NULL, s.scores + i * labels.n);
@@ -157,7 +190,7 @@ static void answer_predict(serve_call *c, void *fields)
 
 /* Writes the labels of n texts or images, whose scores are [n, labels->n]. */
 static void write_classes(serve_call *c, const serve_model *m, const serve_labels *labels, int64_t n,
-                          const float *scores, int64_t tokens)
+                          const float *scores, int64_t tokens, int64_t truncated)
 {
     cli_json j = serve_answer_open(c);
     cli_json_object(&j, NULL);
@@ -167,12 +200,8 @@ static void write_classes(serve_call *c, const serve_model *m, const serve_label
         serve_labels_write(labels, &j, NULL, scores + i * labels->n);
     cli_json_end(&j);
     cli_json_string(&j, "model", m->id);
-    if (tokens > 0) {
-        cli_json_object(&j, "usage");
-        cli_json_integer(&j, "prompt_tokens", tokens);
-        cli_json_integer(&j, "total_tokens", tokens);
-        cli_json_end(&j);
-    }
+    if (tokens > 0)
+        serve_usage_write(&j, tokens, truncated);
     serve_answer_close(c, &j);
 }
 
@@ -188,7 +217,7 @@ static void classify_texts(serve_call *c, const classify_fields *o)
                        .bytes = o->input.bytes,
                        .activation = activation_of(m, o->raw_scores)};
     if (serve_score(c, m, &s))
-        write_classes(c, m, &labels, s.n, s.scores, s.tokens);
+        write_classes(c, m, &labels, s.n, s.scores, s.tokens, s.truncated);
     serve_scoring_free(&s);
 }
 
@@ -205,7 +234,7 @@ static void classify_images(serve_call *c, const classify_fields *o)
         .model = model, .name = class_of, .n = att_image_model_classes(model), .top = o->top_k};
     float *scores = serve_images_read(c, "image", &o->image, &images) ? serve_classify_images(c, m, &images) : NULL;
     if (scores)
-        write_classes(c, m, &labels, images.n, scores, 0);
+        write_classes(c, m, &labels, images.n, scores, 0, 0);
     free(scores);
     serve_images_free(c, &images);
 }
@@ -223,8 +252,15 @@ static void answer_classify(serve_call *c, void *fields)
         classify_texts(c, o);
 }
 
+#define LABELS "[{\"label\": \"string\", \"score\": \"number\"}]"
+#define CLASSES                                                                                                        \
+    "{\"object\": \"string\", \"data\": [" LABELS                                                                      \
+    "], \"model\": \"string\", \"usage?\": {\"prompt_tokens\": \"integer\", \"total_tokens\": \"integer\", "           \
+    "\"truncated\": \"integer\"}}"
+
 const serve_route serve_route_predict = {.method = "POST",
                                          .path = "/predict",
+                                         .answers = "{\"|\": [" LABELS ", [" LABELS "]]}",
                                          .summary = "Labels of texts or pairs of texts, as TEI's",
                                          .fields = predict_table,
                                          .size = sizeof(predict_fields),
@@ -232,6 +268,7 @@ const serve_route serve_route_predict = {.method = "POST",
                                          .errors = SERVE_ERRORS_FLAT};
 const serve_route serve_route_classify = {.method = "POST",
                                           .path = "/classify",
+                                          .answers = CLASSES,
                                           .summary = "Labels of texts, as Infinity's, or of images",
                                           .fields = classify_table,
                                           .size = sizeof(classify_fields),

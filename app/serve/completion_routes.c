@@ -88,8 +88,18 @@ static void run(serve_call *c, void *fields)
     serve_text_request_free(&r);
 }
 
+#define ANSWER                                                                                                         \
+    "{\"id\": \"string\", \"object\": \"string\", \"created\": \"integer\", \"model\": \"string\", "                   \
+    "\"system_fingerprint\": \"string\", \"choices\": [{\"index\": \"integer\", \"text\": \"string\", "                \
+    "\"logprobs\": {\"|\": [\"null\", {\"tokens\": [\"string\"], \"token_logprobs\": [\"number\"], "                   \
+    "\"top_logprobs\": [{\"*\": \"number\"}], \"text_offset\": [\"integer\"]}]}, \"finish_reason\": "                  \
+    "\"string\"}], \"usage\": {\"prompt_tokens\": \"integer\", \"completion_tokens\": \"integer\", "                   \
+    "\"total_tokens\": \"integer\", \"prompt_tokens_details\": {\"cached_tokens\": \"integer\"}}}"
+
 const serve_route serve_route_completions = {.method = "POST",
                                              .path = "/v1/completions",
+                                             .answers = ANSWER,
+                                             .stream = "text/event-stream",
                                              .summary = "Texts that continue prompts, as OpenAI's",
                                              .fields = table,
                                              .size = sizeof(completion_fields),

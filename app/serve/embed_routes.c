@@ -68,10 +68,7 @@ static void answer_openai(serve_call *c, void *fields)
         }
         cli_json_end(&j);
         cli_json_string(&j, "model", m->id);
-        cli_json_object(&j, "usage");
-        cli_json_integer(&j, "prompt_tokens", e.tokens);
-        cli_json_integer(&j, "total_tokens", e.tokens);
-        cli_json_end(&j);
+        serve_usage_write(&j, e.tokens, e.truncated);
         serve_answer_close(c, &j);
     }
     serve_embedding_free(&e);
@@ -133,20 +130,30 @@ static void answer_tei(serve_call *c, void *fields)
     serve_embedding_free(&e);
 }
 
+#define VECTORS                                                                                                        \
+    "{\"object\": \"string\", \"data\": [{\"object\": \"string\", \"index\": \"integer\", \"embedding\": "             \
+    "{\"|\": [[\"number\"], \"string\"]}}], \"model\": \"string\", \"usage\": {\"prompt_tokens\": "                    \
+    "\"integer\", \"total_tokens\": \"integer\", \"truncated\": \"integer\"}}"
+
 const serve_route serve_route_embeddings = {.method = "POST",
                                             .path = "/v1/embeddings",
+                                            .answers = VECTORS,
                                             .summary = "Embeddings of texts, as OpenAI's",
                                             .fields = openai_table,
                                             .size = sizeof(openai_fields),
                                             .run = answer_openai};
 const serve_route serve_route_embeddings_short = {.method = "POST",
                                                   .path = "/embeddings",
+                                                  .answers = VECTORS,
                                                   .summary = "The same as /v1/embeddings",
                                                   .fields = openai_table,
                                                   .size = sizeof(openai_fields),
                                                   .run = answer_openai};
+#define ROWS "[[\"number\"]]"
+
 const serve_route serve_route_embed = {.method = "POST",
                                        .path = "/embed",
+                                       .answers = ROWS,
                                        .summary = "Embeddings of texts, as TEI's",
                                        .fields = tei_table,
                                        .size = sizeof(tei_fields),

@@ -2,7 +2,6 @@
 
 #include "cli/base/command.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,23 +101,31 @@ static bool read_texts(const serve_field *f, const json_t *value, int64_t max_te
 
 /* ---- single values ---- */
 
-static bool read_number(const serve_field *f, const json_t *value, void *to, serve_field_error *e)
+static bool read_number(const serve_field *f, const json_t *value, double *to, serve_field_error *e)
 {
     char message[160];
     const double x = json_number_value(value);
-    const bool whole = f->type == SERVE_INTEGER;
-    if (whole ? !json_is_integer(value) : !json_is_number(value))
-        return wrong(e, f, whole ? "is not an integer" : "is not a number");
-    if (!(x >= f->min && x <= f->max)) {
-        snprintf(message, sizeof message,
-                 isinf(f->max) ? "%.10g is not at least %.10g" : "%.10g is not from %.10g to %.10g", x, f->min, f->max);
-        return wrong(e, f, message);
-    }
-    if (whole)
-        *(int64_t *)to = (int64_t)json_integer_value(value);
-    else
-        *(double *)to = x;
-    return true;
+    if (!json_is_number(value))
+        return wrong(e, f, "is not a number");
+    *to = x;
+    if (x >= f->min && x <= f->max)
+        return true;
+    snprintf(message, sizeof message, "%.10g is not from %.10g to %.10g", x, f->min, f->max);
+    return wrong(e, f, message);
+}
+
+/* Reads an integer, which is compared as such: a double has not all of them. */
+static bool read_integer(const serve_field *f, const json_t *value, int64_t *to, serve_field_error *e)
+{
+    char message[160];
+    const int64_t x = json_integer_value(value), min = (int64_t)f->min, max = (int64_t)f->max;
+    if (!json_is_integer(value))
+        return wrong(e, f, "is not an integer");
+    *to = x;
+    if (x >= min && x <= max)
+        return true;
+    snprintf(message, sizeof message, "%lld is not from %lld to %lld", (long long)x, (long long)min, (long long)max);
+    return wrong(e, f, message);
 }
 
 /* Returns the index of a word in "one|two"; -1: there is none. */
@@ -175,13 +182,14 @@ static bool read_value(const serve_field *f, const json_t *value, int64_t max_te
         *(bool *)at = json_is_true(value);
         return json_is_boolean(value) ? true : wrong(e, f, "is not true or false");
     case SERVE_INTEGER:
+        return read_integer(f, value, at, e);
     case SERVE_NUMBER:
         return read_number(f, value, at, e);
     case SERVE_CHOICE:
         return read_choice(f, value, at, e);
     case SERVE_JSON:
         *(const json_t **)at = value;
-        return true;
+        return !f->table || json_is_object(value) ? true : wrong(e, f, "is not an object");
     case SERVE_REFUSED:
         return read_refused(f, value, e);
     case SERVE_IGNORED:
@@ -260,75 +268,4 @@ void serve_fields_free(const serve_field *fields, void *to)
             free(t->ids);
             free(t->offsets);
         }
-}
-
-/* ---- schemas ---- */
-
-static json_t *words_schema(const char *words)
-{
-    json_t *list = json_array();
-    while (*words) {
-        const size_t n = strcspn(words, "|");
-        json_array_append_new(list, json_stringn(words, n));
-        words += n + (words[n] == '|');
-    }
-    return json_pack("{s:s, s:o}", "type", "string", "enum", list);
-}
-
-static json_t *number_schema(const serve_field *f)
-{
-    json_t *o = json_pack("{s:s}", "type", f->type == SERVE_INTEGER ? "integer" : "number");
-    json_object_set_new(o, "minimum", f->type == SERVE_INTEGER ? json_integer((json_int_t)f->min) : json_real(f->min));
-    if (!isinf(f->max))
-        json_object_set_new(o, "maximum",
-                            f->type == SERVE_INTEGER ? json_integer((json_int_t)f->max) : json_real(f->max));
-    return o;
-}
-
-static json_t *field_schema(const serve_field *f)
-{
-    switch (f->type) {
-    case SERVE_TEXT:
-        return json_pack("{s:s}", "type", "string");
-    case SERVE_TEXTS:
-        return json_pack("{s:[{s:s}, {s:s, s:{s:s}, s:i}]}", "anyOf", "type", "string", "type", "array", "items",
-                         "type", "string", "minItems", 1);
-    case SERVE_DOCUMENTS:
-        return json_pack("{s:s, s:{s:[{s:s}, {s:s, s:{s:{s:s}}, s:[s]}]}, s:i}", "type", "array", "items", "anyOf",
-                         "type", "string", "type", "object", "properties", "text", "type", "string", "required", "text",
-                         "minItems", 1);
-    case SERVE_INPUT:
-        return json_pack("{s:[{s:s}, {s:s, s:{s:s}, s:i}, {s:s, s:{s:s}, s:i}, {s:s, s:{s:s, s:{s:s}}, s:i}]}", "anyOf",
-                         "type", "string", "type", "array", "items", "type", "string", "minItems", 1, "type", "array",
-                         "items", "type", "integer", "minItems", 1, "type", "array", "items", "type", "array", "items",
-                         "type", "integer", "minItems", 1);
-    case SERVE_BOOL:
-        return json_pack("{s:s}", "type", "boolean");
-    case SERVE_INTEGER:
-    case SERVE_NUMBER:
-        return number_schema(f);
-    case SERVE_CHOICE:
-        return words_schema(f->words);
-    default:
-        return json_object();
-    }
-}
-
-json_t *serve_fields_schema(const serve_field *fields)
-{
-    json_t *properties = json_object(), *required = json_array();
-    for (const serve_field *f = fields; f->name; f++) {
-        if (f->type == SERVE_REFUSED)
-            continue;
-        json_t *schema = field_schema(f);
-        json_object_set_new(schema, "description", json_string(f->help));
-        json_object_set_new(properties, f->name, schema);
-        if (f->required)
-            json_array_append_new(required, json_string(f->name));
-    }
-    json_t *o = json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
-    if (json_array_size(required) > 0)
-        json_object_set(o, "required", required);
-    json_decref(required);
-    return o;
 }

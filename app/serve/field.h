@@ -43,12 +43,13 @@ typedef struct serve_field {
     const char *name; /* NULL ends a table */
     serve_type type;
     size_t offset;
-    double min, max; /* of an integer, a number, and the number of texts */
-    const char *words;
+    double min, max;   /* of an integer, a number, and the number of texts */
+    const char *words; /* of a choice; the accepted value of a refused field; the shape (schema.h) of a JSON value */
     double usual;
     bool required;
-    bool empty;       /* a list of texts may be empty */
-    const char *help; /* one sentence without a full stop */
+    bool empty;                      /* a list of texts may be empty */
+    const struct serve_field *table; /* of the fields of a JSON value that is an object; or NULL */
+    const char *help;                /* one sentence without a full stop */
 } serve_field;
 
 typedef struct serve_field_error {
@@ -62,7 +63,5 @@ typedef struct serve_field_error {
 bool serve_fields_read(const serve_field *fields, const json_t *object, int64_t max_texts, void *to,
                        serve_field_error *error);
 void serve_fields_free(const serve_field *fields, void *to);
-/* Returns the JSON schema of a request, which the caller releases. */
-json_t *serve_fields_schema(const serve_field *fields);
 
 #endif

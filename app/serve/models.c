@@ -53,9 +53,11 @@ static void describe_weights(serve_model *m)
     int largest = ATT_F32;
     if (att_any_model_weights(m->opened, &w))
         return;
-    for (int i = 0; i < ATT_MAX_DTYPES; i++)
+    for (int i = 0; i < ATT_MAX_DTYPES; i++) {
+        m->bytes += w.stored[i];
         if (w.used[i] > w.used[largest])
             largest = i;
+    }
     m->dtype = att_dtype_name((att_dtype)largest);
     m->compute = att_compute_name(w.compute);
 }

@@ -26,6 +26,7 @@ typedef struct serve_model {
     att_subject subject;
     att_model_identity identity;
     const char *dtype;              /* of most bytes of its weights */
+    int64_t bytes;                  /* of its weights in its files */
     const char *compute;            /* what products of other than quantized weights compute */
     const att_tokenizer *tokenizer; /* NULL: it has none */
     int64_t max_tokens;             /* of a text, special ones included; 0: no limit */

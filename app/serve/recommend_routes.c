@@ -155,8 +155,13 @@ static void answer(serve_call *c, void *fields)
     free(j.scores);
 }
 
+#define ITEMS                                                                                                          \
+    "{\"items\": [{\"id\": \"string\", \"score\": \"number\"}], \"by_popular\": \"boolean\", \"unknown\": "            \
+    "[\"string\"], \"model\": \"string\"}"
+
 const serve_route serve_route_recommend = {.method = "POST",
                                            .path = "/recommend",
+                                           .answers = ITEMS,
                                            .summary = "Items that may follow a history",
                                            .fields = recommend_table,
                                            .size = sizeof(recommend_fields),

@@ -26,7 +26,9 @@ typedef struct rerank_fields {
      .help = "number of documents to return, the best ones; default: all"},                                     \
     {"return_documents", SERVE_BOOL, offsetof(rerank_fields, return_documents), .help = "return the documents, too"}, \
     {"max_tokens_per_doc", SERVE_INTEGER, offsetof(rerank_fields, max_tokens_per_doc), .min = 1, .max = INT32_MAX, \
-     .help = "accepted if it is not less than what the model takes, which truncates pairs in any case"}
+     .help = "accepted if it is not less than what the model takes, which truncates pairs in any case"},        \
+    {"max_chunks_per_doc", SERVE_IGNORED, .help = "documents are not split"},                                   \
+    {"rank_fields", SERVE_REFUSED, .words = "[\"text\"]", .help = "documents are texts, or have one as \"text\""}
 #define OF_TEXTS                                                                                                \
     {"return_text", SERVE_BOOL, offsetof(rerank_fields, return_text), .help = "return the texts, too"},         \
     {"truncation_direction", SERVE_REFUSED, .words = "\"Right\"",                                               \
@@ -67,8 +69,24 @@ static void write_tei(serve_call *c, const rerank_fields *o, const serve_rank *r
     serve_answer_close(c, &j);
 }
 
+/* Writes the counts where Cohere has them, with a warning if there were pairs too long. */
+static void write_meta(cli_json *j, const serve_scoring *s)
+{
+    char warning[128];
+    cli_json_object(j, "meta");
+    cli_json_object(j, "tokens");
+    cli_json_integer(j, "input_tokens", s->tokens);
+    cli_json_end(j);
+    if (s->truncated > 0) {
+        snprintf(warning, sizeof warning, "%lld pairs of query and document were truncated", (long long)s->truncated);
+        cli_json_strings(j, "warnings", &(const char *){warning}, 1);
+    }
+    cli_json_end(j);
+}
+
 /* {"results": [{"index", "relevance_score", "document": {"text"}}], ...} */
-static void write_jina(serve_call *c, const serve_model *m, const rerank_fields *o, const serve_rank *r, int64_t tokens)
+static void write_jina(serve_call *c, const serve_model *m, const rerank_fields *o, const serve_rank *r,
+                       const serve_scoring *s)
 {
     const int64_t n = o->top_n > 0 && o->top_n < o->documents.n ? o->top_n : o->documents.n;
     cli_json j = serve_answer_open(c);
@@ -88,10 +106,8 @@ static void write_jina(serve_call *c, const serve_model *m, const rerank_fields 
         cli_json_end(&j);
     }
     cli_json_end(&j);
-    cli_json_object(&j, "usage");
-    cli_json_integer(&j, "prompt_tokens", tokens);
-    cli_json_integer(&j, "total_tokens", tokens);
-    cli_json_end(&j);
+    serve_usage_write(&j, s->tokens, s->truncated);
+    write_meta(&j, s);
     serve_answer_close(c, &j);
 }
 
@@ -157,30 +173,40 @@ static void answer(serve_call *c, void *fields)
     if (r && o->texts.text)
         write_tei(c, o, r);
     else if (r)
-        write_jina(c, m, o, r, s.tokens);
+        write_jina(c, m, o, r, &s);
     free(r);
     free(query);
     free(bytes);
     serve_scoring_free(&s);
 }
 
+#define RESULTS                                                                                                        \
+    "{\"object\": \"string\", \"model\": \"string\", \"results\": [{\"index\": "                                       \
+    "\"integer\", \"relevance_score\": \"number\", \"document?\": {\"text\": \"string\"}}], \"usage\": "               \
+    "{\"prompt_tokens\": \"integer\", \"total_tokens\": \"integer\", \"truncated\": \"integer\"}, \"meta\": "          \
+    "{\"tokens\": {\"input_tokens\": \"integer\"}, \"warnings?\": [\"string\"]}}"
+
 const serve_route serve_route_rerank_v1 = {.method = "POST",
                                            .path = "/v1/rerank",
+                                           .answers = RESULTS,
                                            .summary = "Documents by a cross-encoder's scores, as Jina's and Cohere's",
                                            .fields = document_table,
                                            .size = sizeof(rerank_fields),
                                            .run = answer};
 const serve_route serve_route_rerank_v2 = {.method = "POST",
                                            .path = "/v2/rerank",
+                                           .answers = RESULTS,
                                            .summary = "Documents by a cross-encoder's scores, as Cohere's",
                                            .fields = document_table,
                                            .size = sizeof(rerank_fields),
                                            .run = answer};
-const serve_route serve_route_rerank = {.method = "POST",
-                                        .path = "/rerank",
-                                        .summary = "Documents by a cross-encoder's scores, as TEI's (texts) or Jina's "
-                                                   "(documents)",
-                                        .fields = both_table,
-                                        .size = sizeof(rerank_fields),
-                                        .run = answer,
-                                        .errors = SERVE_ERRORS_FLAT};
+const serve_route serve_route_rerank = {
+    .method = "POST",
+    .path = "/rerank",
+    .answers = "{\"|\": [" RESULTS ", [{\"index\": \"integer\", \"score\": \"number\", \"text?\": \"string\"}]]}",
+    .summary = "Documents by a cross-encoder's scores, as TEI's (texts) or Jina's "
+               "(documents)",
+    .fields = both_table,
+    .size = sizeof(rerank_fields),
+    .run = answer,
+    .errors = SERVE_ERRORS_FLAT};

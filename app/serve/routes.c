@@ -4,8 +4,11 @@
 
 /* clang-format off */
 #define ROUTES(X) \
-    X(embeddings) X(embeddings_short) X(embed) X(similarity) X(rerank_v1) X(rerank_v2) X(rerank) X(predict) X(classify) X(translate) X(detect) X(languages) X(caption) X(recommend) X(tokenize) X(decode) \
-    X(chat) X(completions) X(ollama_chat) X(ollama_embed) X(ollama_tags) \
+    X(embeddings) X(embeddings_short) X(embed) X(similarity) X(rerank_v1) X(rerank_v2) X(rerank) X(predict) \
+    X(classify) X(translate) X(detect) X(languages) X(caption) X(recommend) X(tokenize) X(decode) \
+    X(chat) X(completions) X(responses) \
+    X(ollama_chat) X(ollama_generate) X(ollama_embed) X(ollama_embeddings) X(ollama_tags) X(ollama_ps) \
+    X(ollama_show) X(ollama_version) \
     X(page) X(models) X(model) X(info) X(health) X(livez) X(readyz) X(metrics) X(openapi)
 /* clang-format on */
 

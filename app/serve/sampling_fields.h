@@ -35,19 +35,19 @@ typedef struct serve_sampling_fields {
      .help = "is subtracted from the logits of tokens that were generated"},                                           \
     {"frequency_penalty", SERVE_NUMBER, SERVE_SAMPLING_FIELD(type, frequency_penalty), .min = -2, .max = 2,            \
      .help = "is subtracted from the logits of tokens for each time that they were generated"},                        \
-    {"logit_bias", SERVE_JSON, SERVE_SAMPLING_FIELD(type, logit_bias),                                                 \
+    {"logit_bias", SERVE_JSON, SERVE_SAMPLING_FIELD(type, logit_bias), .words = "{\"*\": \"number\"}",                                                 \
      .help = "object: ids of tokens, and what is added to their logits, from -100 to 100"},                            \
     {"seed", SERVE_INTEGER, SERVE_SAMPLING_FIELD(type, seed), .min = -1, .max = 0x1p53, .usual = -1,                   \
      .help = "of the random tokens: the same seed gives the same text; -1: another one each time"},                    \
     {"n", SERVE_INTEGER, SERVE_SAMPLING_FIELD(type, n), .min = 1, .max = SERVE_CHOICES, .usual = 1,                    \
      .help = "texts of each prompt"},                                                                                  \
-    {"stop", SERVE_JSON, SERVE_SAMPLING_FIELD(type, stop),                                                             \
+    {"stop", SERVE_JSON, SERVE_SAMPLING_FIELD(type, stop), .words = "{\"|\": [\"string\", [\"string\"]]}",                                                             \
      .help = "a text ends before this string, or one of at most four"},                                                \
     {"ignore_eos", SERVE_BOOL, SERVE_SAMPLING_FIELD(type, ignore_eos),                                                 \
      .help = "continue after the model's end token"},                                                                  \
     {"stream", SERVE_BOOL, SERVE_SAMPLING_FIELD(type, stream),                                                         \
      .help = "send tokens as they are generated, as events of text/event-stream"},                                     \
-    {"stream_options", SERVE_JSON, SERVE_SAMPLING_FIELD(type, stream_options),                                         \
+    {"stream_options", SERVE_JSON, SERVE_SAMPLING_FIELD(type, stream_options), .words = "{\"include_usage?\": \"boolean\", \"*\": \"any\"}",                                         \
      .help = "object: include_usage, to send the counts of tokens at the end of a stream"},                            \
     {"user", SERVE_IGNORED, .help = "who asks; nothing is stored"}
 /* clang-format on */

@@ -9,15 +9,6 @@ typedef struct similarity_fields {
     serve_text model;
 } similarity_fields;
 
-static const serve_field similarity_table[] = {
-    {"inputs", SERVE_JSON, offsetof(similarity_fields, inputs), .required = true,
-     .help = "{\"source_sentence\": a text, \"sentences\": a list of texts}"},
-    {"parameters", SERVE_JSON, offsetof(similarity_fields, parameters),
-     .help = "{\"prompt_name\": \"...\", \"truncate\": true}, as of /embed"},
-    SERVE_MODEL_FIELD(similarity_fields, "sentence model"),
-    {0},
-};
-
 typedef struct sentence_fields {
     serve_text source;
     serve_texts sentences;
@@ -43,6 +34,15 @@ static const serve_field parameter_table[] = {
      .help = "truncate texts that are too long"},
     {"truncation_direction", SERVE_REFUSED, .words = "\"Right\"",
      .help = "texts are truncated where the model's tokenizer states: \"Right\""},
+    {0},
+};
+
+static const serve_field similarity_table[] = {
+    {"inputs", SERVE_JSON, offsetof(similarity_fields, inputs), .table = sentence_table, .required = true,
+     .help = "{\"source_sentence\": a text, \"sentences\": a list of texts}"},
+    {"parameters", SERVE_JSON, offsetof(similarity_fields, parameters), .table = parameter_table,
+     .help = "{\"prompt_name\": \"...\", \"truncate\": true}, as of /embed"},
+    SERVE_MODEL_FIELD(similarity_fields, "sentence model"),
     {0},
 };
 
@@ -103,9 +103,7 @@ static void answer(serve_call *c, void *fields)
     serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_SENTENCE);
     if (!m)
         return;
-    if (!json_is_object(o->inputs))
-        serve_refuse(c, 400, "inputs", "inputs: is not an object of source_sentence and sentences");
-    else if (!serve_fields_read(sentence_table, o->inputs, c->shared->settings->max_inputs, &s, &why))
+    if (!serve_fields_read(sentence_table, o->inputs, c->shared->settings->max_inputs, &s, &why))
         serve_refuse(c, 400, "inputs", "inputs: %s", why.message);
     else if (o->parameters && !serve_fields_read(parameter_table, o->parameters, 1, &p, &why))
         serve_refuse(c, 400, "parameters", "parameters: %s", why.message);
@@ -114,8 +112,11 @@ static void answer(serve_call *c, void *fields)
     serve_fields_free(sentence_table, &s);
 }
 
+#define COSINES "[\"number\"]"
+
 const serve_route serve_route_similarity = {.method = "POST",
                                             .path = "/similarity",
+                                            .answers = COSINES,
                                             .summary = "Cosines of a text and others, as TEI's",
                                             .fields = similarity_table,
                                             .size = sizeof(similarity_fields),

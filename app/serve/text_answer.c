@@ -10,7 +10,7 @@ bool serve_text_answer_begin(serve_text_answer *a, const serve_text_shape *shape
     unsigned char random[12] = {0};
     *a = (serve_text_answer){.shape = shape, .g = g, .created = (int64_t)time(NULL)};
     a->cursor = calloc((size_t)g->choices, sizeof *a->cursor);
-    int at = snprintf(a->id, sizeof a->id, "%s-", shape->id);
+    int at = snprintf(a->id, sizeof a->id, "%s", shape->id);
     if (getrandom(random, sizeof random, 0) < 0)
         snprintf((char *)random, sizeof random, "%p", (void *)g);
     for (size_t i = 0; i < sizeof random; i++)
@@ -86,13 +86,11 @@ static void write_chat_token(cli_json *j, const serve_model *m, int32_t id, floa
     text_free(m, &t);
 }
 
-/* Writes the tokens [from, to) of a choice as a chat has them. */
-static void write_chat_tokens(cli_json *j, const serve_choice *c, int64_t from, int64_t to)
+void serve_log_probabilities_write(cli_json *j, const char *key, const serve_choice *c, int64_t from, int64_t to)
 {
     const serve_model *m = c->of->job.model;
     const int64_t top = c->of->sampling->options.top;
-    cli_json_object(j, "logprobs");
-    cli_json_array(j, "content");
+    cli_json_array(j, key);
     for (int64_t i = from; i < to; i++) {
         cli_json_object(j, NULL);
         write_chat_token(j, m, c->ids[i], c->log_probabilities[i]);
@@ -106,6 +104,12 @@ static void write_chat_tokens(cli_json *j, const serve_choice *c, int64_t from, 
         cli_json_end(j);
     }
     cli_json_end(j);
+}
+
+static void write_chat_tokens(cli_json *j, const serve_choice *c, int64_t from, int64_t to)
+{
+    cli_json_object(j, "logprobs");
+    serve_log_probabilities_write(j, "content", c, from, to);
     cli_json_string(j, "refusal", NULL);
     cli_json_end(j);
 }
@@ -164,13 +168,25 @@ static void write_completion_tokens(cli_json *j, const serve_choice *c, int64_t 
 
 /* ---- choices ---- */
 
-/* Returns what was not written of a choice, and moves the cursor. A message has no space at its beginning, which
- * templates have their own of. */
+/* Returns how many bytes at the beginning of a choice are not in its answer. */
+static size_t find_begin(const serve_text_answer *a, const serve_choice *c)
+{
+    return a->shape->chat && c->bytes > 0 && *c->text == ' ';
+}
+
+const char *serve_choice_text(const serve_text_answer *a, int64_t index, size_t *bytes)
+{
+    const serve_choice *c = &a->g->choice[index];
+    const size_t from = find_begin(a, c);
+    *bytes = c->bytes - from;
+    return c->bytes > from ? c->text + from : "";
+}
+
 serve_piece serve_next_piece(serve_text_answer *a, int64_t index)
 {
     const serve_choice *c = &a->g->choice[index];
     serve_cursor *cursor = &a->cursor[index];
-    const size_t from = cursor->bytes + (a->shape->chat && cursor->bytes == 0 && c->bytes > 0 && *c->text == ' ');
+    const size_t from = cursor->bytes > 0 ? cursor->bytes : find_begin(a, c);
     const serve_piece p = {.c = c,
                            .cursor = cursor,
                            .index = index,
@@ -327,9 +343,10 @@ static void write_finish(serve_text_answer *a, FILE *f)
     fputs("data: [DONE]\n\n", f);
 }
 
-static void write_error(FILE *f, int status, const char *message)
+static void write_error(serve_text_answer *a, FILE *f, int status, const char *message)
 {
     http_answer error = {0};
+    (void)a;
     serve_error_answer(&error, SERVE_ERRORS_OPENAI, status, NULL, message);
     if (error.body)
         fprintf(f, "data: %s\n", error.body);
@@ -340,6 +357,6 @@ static void write_error(FILE *f, int status, const char *message)
     .type = "text/event-stream", .write = write_whole, .events = write_events, .finish = write_finish,                 \
     .fail = write_error
 const serve_text_shape serve_chat_shape = {
-    .id = "chatcmpl", .object = "chat.completion", .chunk = "chat.completion.chunk", .chat = true, EVENTS};
+    .id = "chatcmpl-", .object = "chat.completion", .chunk = "chat.completion.chunk", .chat = true, EVENTS};
 const serve_text_shape serve_completion_shape = {
-    .id = "cmpl", .object = "text_completion", .chunk = "text_completion", EVENTS};
+    .id = "cmpl-", .object = "text_completion", .chunk = "text_completion", EVENTS};

@@ -6,7 +6,7 @@
 
 typedef struct serve_text_answer serve_text_answer;
 typedef struct serve_text_shape {
-    const char *id, *object, *chunk; /* the beginning of ids; names of an answer and of its chunks */
+    const char *id, *object, *chunk; /* what ids begin with; names of an answer and of its chunks */
     bool chat;                       /* a text is a message */
     const char *type;                /* of a stream */
     /* Writes the whole answer, when the generation is complete. */
@@ -16,9 +16,10 @@ typedef struct serve_text_shape {
     /* Writes the last events, after the end of all texts. */
     void (*finish)(serve_text_answer *a, FILE *f);
     /* Writes an error as an event. */
-    void (*fail)(FILE *f, int status, const char *message);
+    void (*fail)(serve_text_answer *a, FILE *f, int status, const char *message);
 } serve_text_shape;
-extern const serve_text_shape serve_chat_shape, serve_completion_shape, serve_ollama_shape;
+extern const serve_text_shape serve_chat_shape, serve_completion_shape, serve_response_shape, serve_ollama_chat_shape,
+    serve_ollama_text_shape, serve_ollama_raw_shape;
 
 /* What was written of a choice. */
 typedef struct serve_cursor {
@@ -34,7 +35,9 @@ struct serve_text_answer {
     char id[40];
     int64_t created;
     bool usage;           /* a chunk with counts follows the last one */
-    json_t *echo;         /* NULL, or the prompts, a string or a list, which begin the texts */
+    json_t *echo;         /* what is repeated of the request: the prompts, a string or a list, which begin the texts; of
+                           * /v1/responses the body; or NULL */
+    int64_t events;       /* that were written, of a stream that numbers them */
     serve_cursor *cursor; /* [choices] */
 };
 
@@ -53,8 +56,14 @@ typedef struct serve_piece {
 } serve_piece;
 /* Returns what was not written of a choice, and moves its cursor. */
 serve_piece serve_next_piece(serve_text_answer *a, int64_t index);
+/* Returns the text of a choice, as an answer has it. A message has no space at its beginning: that of templates. */
+const char *serve_choice_text(const serve_text_answer *a, int64_t index, size_t *bytes);
+/* Writes the tokens [from, to) of a choice with their log probabilities, as a list. */
+void serve_log_probabilities_write(cli_json *j, const char *key, const serve_choice *c, int64_t from, int64_t to);
 /* Returns why a text has ended: "stop" or "length"; NULL: it has not. */
 const char *serve_end_reason(att_generation_end end);
+/* Writes a time as Ollama's answers have it; seconds: since 1970. */
+void serve_ollama_time(cli_json *j, const char *key, int64_t seconds);
 /* Returns how many tokens all texts have, and how many of the prompts' were not computed. */
 int64_t serve_text_answer_tokens(const serve_text_answer *a, int64_t *cached);
 

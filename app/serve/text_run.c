@@ -68,7 +68,7 @@ static void write_end(text_run *t, FILE *f, serve_end end)
         shape->finish(&t->answer, f);
     for (size_t i = 0; i < sizeof end_errors / sizeof *end_errors; i++)
         if (end_errors[i].end == end)
-            shape->fail(f, end_errors[i].status,
+            shape->fail(&t->answer, f, end_errors[i].status,
                         end_errors[i].sentence ? end_errors[i].sentence : t->answer.g->job.message);
 }
 

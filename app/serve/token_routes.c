@@ -28,7 +28,8 @@ typedef struct decode_fields {
 } decode_fields;
 
 static const serve_field decode_table[] = {
-    {"ids", SERVE_JSON, offsetof(decode_fields, ids), .required = true, .help = "ids of tokens, or list of such lists"},
+    {"ids", SERVE_JSON, offsetof(decode_fields, ids), .required = true,
+     .words = "{\"|\": [[\"integer\"], [[\"integer\"]]]}", .help = "ids of tokens, or list of such lists"},
     {"model", SERVE_TEXT, offsetof(decode_fields, model),
      .help = "name of a model; default: the first one that has a tokenizer"},
     {"skip_special_tokens", SERVE_REFUSED, .words = "true", .help = "texts are without special tokens: true"},
@@ -192,15 +193,23 @@ static void answer_decode(serve_call *c, void *fields)
         serve_refuse(c, 503, "ids", "ids: %s", att_status_text(s));
 }
 
+#define TOKENS                                                                                                         \
+    "[[{\"id\": \"integer\", \"text\": \"string\", \"special\": \"boolean\", \"start\": \"integer\", "                 \
+    "\"stop\": \"integer\"}]]"
+
 const serve_route serve_route_tokenize = {.method = "POST",
                                           .path = "/tokenize",
+                                          .answers = TOKENS,
                                           .summary = "Tokens of texts, as TEI's, with offsets in bytes",
                                           .fields = tokenize_table,
                                           .size = sizeof(tokenize_fields),
                                           .run = answer_tokenize,
                                           .errors = SERVE_ERRORS_FLAT};
+#define TEXTS "[\"string\"]"
+
 const serve_route serve_route_decode = {.method = "POST",
                                         .path = "/decode",
+                                        .answers = TEXTS,
                                         .summary = "Texts of tokens, as TEI's",
                                         .fields = decode_table,
                                         .size = sizeof(decode_fields),

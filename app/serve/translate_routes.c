@@ -249,8 +249,14 @@ static void answer_languages(serve_call *c, void *fields)
     serve_answer_close(c, &j);
 }
 
+#define TRANSLATION                                                                                                    \
+    "{\"translatedText\": {\"|\": [\"string\", [\"string\"]]}, \"detectedLanguage?\": {\"|\": "                        \
+    "[{\"confidence\": \"null\", \"language\": \"string\"}, [{\"confidence\": \"null\", \"language\": "                \
+    "\"string\"}]]}, \"alternatives?\": {\"|\": [[\"string\"], [[\"string\"]]]}}"
+
 const serve_route serve_route_translate = {.method = "POST",
                                            .path = "/translate",
+                                           .answers = TRANSLATION,
                                            .summary = "Translations of texts, as LibreTranslate's",
                                            .fields = translate_table,
                                            .size = sizeof(translate_fields),
@@ -258,8 +264,11 @@ const serve_route serve_route_translate = {.method = "POST",
                                            .errors = SERVE_ERRORS_FLAT,
                                            .form = true,
                                            .own_key = true};
+#define DETECTED "[{\"confidence\": \"null\", \"language\": \"string\"}]"
+
 const serve_route serve_route_detect = {.method = "POST",
                                         .path = "/detect",
+                                        .answers = DETECTED,
                                         .summary = "The language that is translated, as LibreTranslate's",
                                         .fields = detect_table,
                                         .size = sizeof(detect_fields),
@@ -267,8 +276,11 @@ const serve_route serve_route_detect = {.method = "POST",
                                         .errors = SERVE_ERRORS_FLAT,
                                         .form = true,
                                         .own_key = true};
+#define LANGUAGES "[{\"code\": \"string\", \"name\": \"string\", \"targets\": [\"string\"]}]"
+
 const serve_route serve_route_languages = {.method = "GET",
                                            .path = "/languages",
+                                           .answers = LANGUAGES,
                                            .summary = "The languages that are translated, as LibreTranslate's",
                                            .run = answer_languages,
                                            .errors = SERVE_ERRORS_FLAT,

@@ -1,25 +1,14 @@
 /* attend serve: texts of language models, in conversations and without, whole and as streams of events. */
 // labels: threads
-#include "fixtures/serve.h"
+#include "fixtures/serve_text.h"
 
 #include <pthread.h>
 
-/* "chat" is the tiny language model, whose tokens are the letters a to t, with 32 positions and a template whose own
- * text it has no tokens for, so that a conversation is its messages; "long" has 100,000 positions, and no template. */
-static test_server server;
+static test_server server; /* of the models of serve_text.h */
 
 static int set_up(void **state)
 {
-    char path[4096];
-    if (tool_setup(state) || !realpath("tests/golden/tiny_llama", path))
-        return 1;
-    setenv("T", path, 1);
-    if (!realpath("tests/golden/chat", path))
-        return 1;
-    setenv("J", path, 1);
-    if (tool("mkdir chat long && cp $T/* chat && cp $T/* long && cp $J/mistral-nemo.jinja chat/chat_template.jinja && "
-             "echo '{\"eos_token\": \"</>\"}' >chat/tokenizer_config.json && "
-             "sed -i 's/\"max_position_embeddings\": 32/\"max_position_embeddings\": 100000/' long/config.json"))
+    if (tool_setup(state) || serve_make_texts())
         return 1;
     unsetenv("ATTEND_API_KEY");
     server = serve_start("-m chat -m long --max-cache 40 --max-waiting 100");
@@ -52,36 +41,6 @@ static const char *reason_of(const json_t *choice)
 }
 
 /* ---- streams ---- */
-
-static bool read_line(int fd, char *line, size_t size)
-{
-    size_t n = 0;
-    while (n < size - 1 && recv(fd, line + n, 1, 0) == 1)
-        if (line[n++] == '\n') {
-            line[n] = '\0';
-            return true;
-        }
-    return false;
-}
-
-/* Reads the next chunk of an answer -> *part, from malloc; returns its bytes: 0 at the end, -1 if the connection ends
- * before. */
-static ssize_t read_chunk(int fd, char **part)
-{
-    char line[64];
-    *part = NULL;
-    if (!read_line(fd, line, sizeof line))
-        return -1;
-    const size_t n = strtoul(line, NULL, 16);
-    *part = calloc(1, n + 1);
-    for (size_t at = 0; at < n;) {
-        const ssize_t k = recv(fd, *part + at, n - at, 0);
-        if (k <= 0)
-            return -1;
-        at += (size_t)k;
-    }
-    return read_line(fd, line, sizeof line) ? (ssize_t)n : -1;
-}
 
 /* What the events of a stream have together. */
 typedef struct events {
@@ -120,7 +79,7 @@ static events read_events(int fd)
     events e = {.usage = -1};
     char *part, *all = calloc(1, 1 << 20), *next = all;
     ssize_t n;
-    while ((n = read_chunk(fd, &part)) > 0) {
+    while ((n = serve_read_chunk(fd, &part)) > 0) {
         assert_true(strlen(all) + (size_t)n < 1 << 20);
         strcat(all, part);
         free(part);
@@ -139,23 +98,9 @@ static events read_events(int fd)
     return e;
 }
 
-/* Asks for a stream, and reads its headers. */
-static int begin_stream(const char *what, const char *body)
-{
-    char head[4096];
-    const int fd = serve_connect(&server);
-    serve_ask(fd, what, "", body);
-    do
-        assert_true(serve_read_head(fd, head, sizeof head));
-    while (strstr(head, " 100 "));
-    assert_has(head, "200 OK");
-    assert_has(head, "Content-Type: text/event-stream");
-    return fd;
-}
-
 static events stream(const char *what, const char *body)
 {
-    const int fd = begin_stream(what, body);
+    const int fd = serve_begin_stream(&server, what, body);
     const events e = read_events(fd);
     close(fd);
     return e;
@@ -326,7 +271,7 @@ static void conversations_are_those_of_ollama_too(void **state)
     assert_true(serve_read_head(fd, head, sizeof head));
     assert_has(head, "Content-Type: application/x-ndjson");
     bool done = false;
-    while ((n = read_chunk(fd, &part)) > 0) {
+    while ((n = serve_read_chunk(fd, &part)) > 0) {
         for (char *line = strtok(part, "\n"); line; line = strtok(NULL, "\n")) {
             json_t *v = json_loads(line, 0, NULL);
             assert_non_null(v);
@@ -414,7 +359,7 @@ static void a_client_that_leaves_gives_its_room_to_one_that_waits(void **state)
     (void)state;
     serve_need(&server);
     const double left = serve_metric(&server, "attend_rejected_total{why=\"left\"}");
-    const int endless = begin_stream("POST " TEXT, ENDLESS), waits = serve_connect(&server);
+    const int endless = serve_begin_stream(&server, "POST " TEXT, ENDLESS), waits = serve_connect(&server);
     serve_ask(waits, "POST " TEXT, "", WAITS);
     assert_false(answers_within(waits, 200));
     test_answer a = serve_post(&server, TEXT, WAITS); /* with the other one's more than --max-waiting */
@@ -438,7 +383,7 @@ static void a_client_that_does_not_read_delays_no_other(void **state)
 {
     (void)state;
     serve_need(&server);
-    const int endless = begin_stream("POST " TEXT, ENDLESS);
+    const int endless = serve_begin_stream(&server, "POST " TEXT, ENDLESS);
     assert_text(TEXT, "{\"model\": \"long\", \"prompt\": \"bdcab\", \"max_tokens\": 6}", "oeqegs", "length");
     poll(NULL, 0, 300); /* while its socket fills */
     assert_text(TEXT, "{\"model\": \"long\", \"prompt\": \"bdcab\", \"max_tokens\": 6}", "oeqegs", "length");

@@ -356,7 +356,7 @@ static void the_server_describes_itself(void **state)
     test_answer page = serve_once(&server, "GET /", "", NULL);
     assert_int_equal(page.status, 200);
     assert_has(page.head, "Content-Type: text/html");
-    assert_has(page.body, "'sentence model': {path: '/v1/embeddings'");
+    assert_has(page.body, "'sentence model': [");
     answer_free(&page);
     assert_true(serve_metric(&server, "attend_requests_total{route=\"/livez\",code=\"200\"}") >= 1);
     assert_true(serve_metric(&server, "attend_tokens_total") > 0);
