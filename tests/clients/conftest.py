@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -17,23 +18,28 @@ class Server:
     """Starts `attend serve` with these options, and waits until it is ready."""
 
     def __init__(self, *options):
+        self.errors = tempfile.TemporaryFile("w+")  # not a pipe, which its log would fill
         self.process = subprocess.Popen([ATTEND, "serve", "--port", "0", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=self.errors, text=True)
         line = self.process.stdout.readline()
         if not line:
             self.process.wait()
-            reason = self.process.stderr.read().strip()
+            reason = self.log().strip()
             if "libmicrohttpd" in reason:
                 pytest.skip(reason)
             raise RuntimeError(reason)
         self.url = re.search(r"http://\S+", line).group()
 
+    def log(self):
+        """Returns what the server has written to its standard error."""
+        self.errors.seek(0)
+        return self.errors.read()
+
     def stop(self):
-        """Ends the server, which must succeed. Returns what it has logged."""
+        """Ends the server, which must succeed."""
         self.process.terminate()
-        _, log = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, log
-        return log
+        self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, self.log()
 
 
 def folder_of(name):
