@@ -5,6 +5,7 @@
 #   sh           is run, and must succeed; what it prints is not compared
 #   sh not-run   is not run: it takes long, changes the machine, or needs files of the reader's
 #   python       is run by the system's Python with the package of the build folder, where ./dev test has built that
+#   python torch is not run here: python/tests/test_transformers.py does, where torch and transformers are
 #   c            is a program of examples/ from its first #include on, or a passage of one
 # A block that names a model of `attend fetch`, or $ATTEND_DATA, is skipped if that is missing.
 # usage: tests/pages.sh FOLDER_OF_ATTEND PAGE     UPDATE=1: writes what the commands print into the page
@@ -83,9 +84,9 @@ check_block() {
                 { report "fails: $(<printed)"; code=1; }
             ;;
         c) is_in_examples || { report "is not in a program of examples/"; code=1; } ;;
-        'sh not-run') ;;
+        'sh not-run' | 'python torch') ;;
         'console '* | 'sh '* | 'c '* | bash* | shell* | python*)
-            report "\"$kind\" is not a kind of block: console, sh, sh not-run, python, c"
+            report "\"$kind\" is not a kind of block: console, sh, sh not-run, python, python torch, c"
             code=1
             ;;
         esac

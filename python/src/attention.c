@@ -60,12 +60,11 @@ static bool is_long(const attention_call *call)
     return (double)q[0] * (double)q[1] * (double)q[2] * (double)q[3] * (double)keys > 1e7;
 }
 
-static att_status run_forward(module_state *state, attention_call *call, bool *made)
+bool attention_run_forward(module_state *state, module_plans *plans, attention_call *call)
 {
-    plan_of_spec *plan = plans_enter(state, call);
-    *made = plan != NULL;
+    plan_of_spec *plan = plans_enter(state, plans, call);
     if (!plan)
-        return ATT_OK;
+        return false;
     att_status status;
     long_call running = {.is_main = false};
     if (is_long(call))
@@ -75,8 +74,8 @@ static att_status run_forward(module_state *state, attention_call *call, bool *m
         status = att_forward(plan->plan, &call->args);
         Py_END_ALLOW_THREADS
     } while (long_call_again(&running, status));
-    plans_leave(state, plan);
-    return status;
+    plans_leave(plans, plan);
+    return status == ATT_OK || raise_status(state, status);
 }
 
 PyObject *attention_forward(PyObject *module, PyObject *args, PyObject *keywords)
@@ -113,11 +112,7 @@ PyObject *attention_forward(PyObject *module, PyObject *args, PyObject *keywords
             goto done;
         call.args.lse = full_tensor(lse, q, 0);
     }
-    bool made;
-    att_status status = run_forward(state, &call, &made);
-    if (status != ATT_OK)
-        raise_status(state, status);
-    if (status != ATT_OK || !made)
+    if (!attention_run_forward(state, &state->plans, &call))
         goto done;
     returned = out != Py_None ? Py_NewRef(out) : array_like(result, operands[0]);
     result = NULL;
@@ -141,6 +136,20 @@ typedef struct backward_operands {
     array *gradient[3];
 } backward_operands;
 
+bool attention_run_backward(module_state *state, module_plans *plans, attention_call *call,
+                            const att_attention_grads *grads)
+{
+    plan_of_spec *plan = plans_enter(state, plans, call);
+    if (!plan)
+        return false;
+    att_status status;
+    LONG_CALL_BEGIN
+    status = att_backward(plan->plan, &call->args, grads);
+    LONG_CALL_END(status)
+    plans_leave(plans, plan);
+    return status == ATT_OK || raise_status(state, status);
+}
+
 static bool run_backward(module_state *state, attention_call *call, backward_operands *b)
 {
     const att_tensor *like[] = {&call->args.q, &call->args.k, &call->args.v};
@@ -153,15 +162,7 @@ static bool run_backward(module_state *state, attention_call *call, backward_ope
         *to[i] = full_tensor(b->gradient[i], like[i], like[i]->dim[3]);
     }
     call->args.out = b->out.t, call->args.lse = b->lse.t;
-    plan_of_spec *plan = plans_enter(state, call);
-    if (!plan)
-        return false;
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_backward(plan->plan, &call->args, &grads);
-    LONG_CALL_END(status)
-    plans_leave(state, plan);
-    return status == ATT_OK || raise_status(state, status);
+    return attention_run_backward(state, &state->plans, call, &grads);
 }
 
 PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keywords)

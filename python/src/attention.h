@@ -40,6 +40,10 @@ void attention_call_release(attention_call *call);
 /* One more operand, in the shape of the call: rank 4. lse: rank 3 */
 bool attention_operand(module_state *state, PyObject *object, const char *name, tensor_use use,
                        const attention_call *call, bool lse, tensor_argument *out);
+/* Runs a call without the GIL, with a plan of its key. false with an exception */
+bool attention_run_forward(module_state *state, module_plans *plans, attention_call *call);
+bool attention_run_backward(module_state *state, module_plans *plans, attention_call *call,
+                            const att_attention_grads *grads);
 
 /* ---- plans (plans.c): kept by their key, which other threads may use at the same time */
 typedef struct plan_of_spec {
@@ -51,9 +55,9 @@ typedef struct plan_of_spec {
 } plan_of_spec;
 
 /* A plan of the call's key, until plans_leave. NULL with an exception */
-plan_of_spec *plans_enter(module_state *state, const attention_call *call);
-void plans_leave(module_state *state, plan_of_spec *plan);
-void plans_free(module_state *state);
-int plans_traverse(module_state *state, visitproc visit, void *arg);
+plan_of_spec *plans_enter(module_state *state, module_plans *plans, const attention_call *call);
+void plans_leave(module_plans *plans, plan_of_spec *plan);
+void plans_free(module_plans *plans);
+int plans_traverse(const module_plans *plans, visitproc visit, void *arg);
 
 #endif

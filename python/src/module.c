@@ -61,6 +61,9 @@ static PyMethodDef functions[] = {
     {"array_of", array_of, METH_VARARGS, "array_of(dtype, shape, bytes, /)\n--\n\nAn array, as pickle makes it."},
     {"verify_attention", (PyCFunction)(void (*)(void))verify_attention, METH_VARARGS | METH_KEYWORDS,
      verify_attention_doc},
+    {"torch_open", torch_open, METH_VARARGS, torch_open_doc},
+    {"torch_forward", (PyCFunction)(void (*)(void))torch_forward, METH_FASTCALL, torch_forward_doc},
+    {"torch_backward", (PyCFunction)(void (*)(void))torch_backward, METH_FASTCALL, torch_backward_doc},
     {"identify", model_identify, METH_O, "identify(path, /)\n--\n\nWhat a model is: (kind, model_type, architecture)."},
     {"find_model", find_model, METH_O,
      "find_model(name, /)\n--\n\nThe path of a model: of a folder, or of a name in the models folder."},
@@ -147,6 +150,7 @@ static int module_exec(PyObject *module)
         raise_status(state, status);
         return -1;
     }
+    state->plans.ctx = state->ctx;
     for (int i = 0; i < TYPES; i++)
         if (!type_add(module, types[i].spec, type_at(state, i)))
             return -1;
@@ -162,7 +166,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->file_not_found);
     for (int i = 0; i < TYPES; i++)
         Py_VISIT(*type_at(state, i));
-    return plans_traverse(state, visit, arg);
+    return plans_traverse(&state->plans, visit, arg);
 }
 
 static int module_clear(PyObject *module)
@@ -172,7 +176,8 @@ static int module_clear(PyObject *module)
     for (int i = 0; i < MODULE_STATUSES; i++)
         Py_CLEAR(state->error_of[i]);
     Py_CLEAR(state->file_not_found);
-    plans_free(state);
+    plans_free(&state->plans);
+    plans_free(&state->torch);
     for (int i = 0; i < TYPES; i++)
         Py_CLEAR(*type_at(state, i));
     return 0;
@@ -182,8 +187,9 @@ static void module_free(void *module)
 {
     module_state *state = PyModule_GetState(module);
     module_clear(module);
+    att_close(state->torch.ctx);
     att_close(state->ctx);
-    state->ctx = NULL;
+    state->ctx = state->plans.ctx = state->torch.ctx = NULL;
 }
 
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};

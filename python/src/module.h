@@ -14,8 +14,9 @@
 
 enum { MODULE_STATUSES = ATT_ERR_BUSY + 1, MODULE_PLANS = 32 };
 
-/* Plans of attention by their spec, the last one used first */
+/* Plans of attention of one context by their spec, the last one used first */
 typedef struct module_plans {
+    att_ctx *ctx;
     struct plan_of_spec *first;
     int n;
 } module_plans;
@@ -29,7 +30,9 @@ typedef struct module_state {
     PyObject *file_not_found;
     PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator,
         *image_model, *captioner, *stage, *log, *recommender, *training;
-    module_plans plans;
+    module_plans plans; /* of ctx */
+    module_plans torch; /* of a context that computes on torch's threads; ctx NULL: not opened */
+    int torch_threads;  /* the number of threads of its last call */
 } module_state;
 
 /* ---- errors (errors.c) */
@@ -177,6 +180,11 @@ PyObject *recommender_fit(PyObject *module, PyObject *args);
 PyObject *attention_forward(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *attention_backward(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *verify_attention(PyObject *module, PyObject *args, PyObject *keywords);
+/* What attend.torch calls (torch.c) */
+PyObject *torch_open(PyObject *module, PyObject *args);
+PyObject *torch_forward(PyObject *module, PyObject *const *args, Py_ssize_t n);
+PyObject *torch_backward(PyObject *module, PyObject *const *args, Py_ssize_t n);
+extern const char torch_open_doc[], torch_forward_doc[], torch_backward_doc[];
 extern const char attention_forward_doc[], attention_backward_doc[], verify_attention_doc[];
 /* Scores, modifiers and masks of the caller's (stages.c) */
 extern PyType_Spec stage_spec;

@@ -42,10 +42,10 @@ static plan_of_spec *find(module_plans *plans, const attention_key *key)
     return NULL;
 }
 
-plan_of_spec *plans_enter(module_state *state, const attention_call *call)
+plan_of_spec *plans_enter(module_state *state, module_plans *plans, const attention_call *call)
 {
     const attention_key *key = &call->key;
-    plan_of_spec *p = find(&state->plans, key);
+    plan_of_spec *p = find(plans, key);
     if (!p) {
         p = calloc(1, sizeof *p);
         if (!p)
@@ -53,41 +53,41 @@ plan_of_spec *plans_enter(module_state *state, const attention_call *call)
         p->key = *key;
         att_attention_spec spec = key->spec;
         spec.stage = key->stage;
-        att_status status = att_plan_new(state->ctx, &spec, &p->plan);
+        att_status status = att_plan_new(plans->ctx, &spec, &p->plan);
         if (status != ATT_OK) {
             free(p);
             return (plan_of_spec *)raise_status(state, status);
         }
         for (int i = 0; i <= ATTENTION_STAGES; i++)
             p->own[i] = Py_XNewRef(call->own[i]);
-        p->next = state->plans.first;
-        state->plans.first = p;
-        state->plans.n++;
+        p->next = plans->first;
+        plans->first = p;
+        plans->n++;
     }
     p->uses++;
-    forget_old(&state->plans);
+    forget_old(plans);
     return p;
 }
 
-void plans_leave(module_state *state, plan_of_spec *plan)
+void plans_leave(module_plans *plans, plan_of_spec *plan)
 {
     plan->uses--;
-    forget_old(&state->plans);
+    forget_old(plans);
 }
 
-void plans_free(module_state *state)
+void plans_free(module_plans *plans)
 {
-    while (state->plans.first) {
-        plan_of_spec *p = state->plans.first;
-        state->plans.first = p->next;
+    while (plans->first) {
+        plan_of_spec *p = plans->first;
+        plans->first = p->next;
         entry_free(p);
     }
-    state->plans.n = 0;
+    plans->n = 0;
 }
 
-int plans_traverse(module_state *state, visitproc visit, void *arg)
+int plans_traverse(const module_plans *plans, visitproc visit, void *arg)
 {
-    for (plan_of_spec *p = state->plans.first; p; p = p->next)
+    for (plan_of_spec *p = plans->first; p; p = p->next)
         for (int i = 0; i <= ATTENTION_STAGES; i++)
             Py_VISIT(p->own[i]);
     return 0;
