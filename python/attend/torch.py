@@ -255,6 +255,11 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                                  enable_gqa=False):
     """torch.nn.functional.scaled_dot_product_attention, computed by attend: the same arguments, results and gradients, of
     float32, float16 and bfloat16 on the CPU. Weights are dropped by numbers of torch's generator, but other ones."""
+    if (query.is_cpu and key.is_cpu and value.is_cpu and not query.is_nested and attn_mask is None and
+            dropout_p == 0 and scale != 0 and not torch.is_autocast_enabled("cpu") and query.dim() == 4 and
+            query.shape == key.shape == value.shape and query.shape[3] and query.dtype in _DTYPES and
+            query.dtype == key.dtype == value.dtype):  # the usual call, without more questions
+        return attention(query, key, value, None, None, None, None, is_causal, 0, -1, -1, 0.0, scale or 0.0, 0.0)[0]
     if torch.is_autocast_enabled("cpu"):
         query, key, value, attn_mask = _autocast(query, key, value, attn_mask)
     _check(query, key, value, attn_mask, dropout_p, is_causal)

@@ -143,7 +143,7 @@ def test_other_devices_are_an_error():
             return "cuda:0"
 
     class Tensor:
-        is_nested, device = False, Elsewhere()
+        is_nested, is_cpu, device = False, False, Elsewhere()
 
     with pytest.raises(RuntimeError, match="query is on cuda:0, but attend computes on the CPU"):
         scaled_dot_product_attention(Tensor(), None, None)
