@@ -178,8 +178,11 @@ class Training:
         if measures is None:
             return None
         name, sign = self._measure
+        if name not in measures:  # the measure of another loss, which neither is better nor worse
+            return measures
         score = sign * measures[name]
         if math.isnan(score):
+            state["worse"] += 1
             return measures
         if self._keeps_best and not self._o["average"]:
             self._training.keep_best(score, self._half)
@@ -223,6 +226,14 @@ class Training:
         self._finished = True
 
 
+def _batches(examples, own):
+    """Batches of an epoch"""
+    batch = own["batch"]
+    if not hasattr(batch, "__index__") or not 0 < batch.__index__() <= 2**20:
+        raise _attend.ArgumentError(f"batch: {batch!r}, must be an integer from 1 to {2**20}")
+    return -(-examples // batch.__index__())
+
+
 class Recommendation(Training):
     """Training of a model of next items: SASRec or BERT4Rec; or models that count and need no steps: "neighbors", "ease",
     "popularity". data, items, times: as for Recommender.fit"""
@@ -257,7 +268,7 @@ class Recommendation(Training):
             own["model"], self._base = _attend.find_model(own["model"]), True
         data, self._given = self._given, None
         self._data = open_log(*data, model=model, **{name: own[name] for name in self._log})
-        self._batches = -(-self._data.histories // own["batch"])
+        self._batches = _batches(self._data.histories, own)
         self._validates = self._data.info["valid_cases"] > 0
         if not self._o["epochs"]:
             self._o["epochs"] = 200 if self._validates else 20
@@ -356,7 +367,7 @@ class Sentences(Training):
         own["loss"] = own["loss"] or ("cosine" if scores else "softmax" if labels else "multiple-negatives-ranking")
         own["model"] = _hub.find(own["model"])
         self._data = ([text for row in rows for text in row], columns, scores, labels)
-        self._batches, self._valid = -(-len(rows) // own["batch"]), None
+        self._batches, self._valid = _batches(len(rows), own), None
         if own["valid"] is not None:
             pairs, gold = own["valid"]
             pairs, gold = [tuple(pair) for pair in pairs], [float(score) for score in gold]
@@ -379,6 +390,162 @@ class Sentences(Training):
         vectors = [self._training.evaluate({"texts": texts}) for texts in (first, second)]
         found = _attend.similarity(*vectors, self._similarity, True).tolist()
         return {"spearman": 100 * _correlation(_ranks(found), _ranks(gold))}
+
+    def close(self):
+        """Unlocks the folder."""
+        super().close()
+
+
+_IMAGE_PRESETS = {
+    "tiny": {"model_type": "vit", "hidden_size": 128, "num_hidden_layers": 6, "num_attention_heads": 4, "intermediate_size": 256,
+             "patch_size": 4},
+    "small": {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 9, "num_attention_heads": 3, "intermediate_size": 384,
+              "patch_size": 4},
+    "hybrid": {"model_type": "attend-vit", "stem": [64, 128], "pooling": "mean", "hidden_size": 128, "num_hidden_layers": 6,
+               "num_attention_heads": 4, "intermediate_size": 256}}
+
+
+class Images(Training):
+    """Training of an image classifier, a vision Transformer, from a folder of images: one folder for each class, IDX files, or
+    CIFAR-10's batches. valid= is such a folder for validation, else valid_share= of the images of each class is.
+    preset="tiny", "small" or "hybrid" with size=, the side of images, or settings= a dict; or model=, one to fine-tune"""
+
+    _kind, _measure = "images", ("accuracy", 1)
+    _defaults = {**_COMMON, "epochs": 20, "schedule": "cosine", "warmup": 0.05, "decay": 0.05, "clip": 1.0}
+    _struct = {"batch": 128, "label_smoothing": 0.1, "dropout": 0.0, "crop": 0, "flip": False, "mixup": 0.0, "cutout": 0, "model": None,
+               "balance": False}
+    _own = {**_struct, "labels": (), "valid": None, "valid_share": 0.05, "group": None, "preset": None, "size": 0, "settings": None}
+
+    def __init__(self, out, data, *, resume=False, **options):
+        self._path = data
+        super().__init__(out, resume=resume, **options)
+
+    def _prepare(self, own):
+        if own["preset"] not in (None, *_IMAGE_PRESETS):
+            raise _attend.ArgumentError(f"preset: {own['preset']!r}, must be one of " + ", ".join(_IMAGE_PRESETS))
+        images = _attend.ImageSet(self._path, False, tuple(own["labels"]))
+        if images.info["classes"] < 2:
+            raise _attend.ArgumentError(f"{os.fspath(self._path)} has only one class; a training needs two")
+        if own["group"]:
+            images.group(own["group"])
+        valid = None
+        if own["valid"]:
+            valid = _attend.ImageSet(own["valid"], True, tuple(images.info["labels"]))
+        elif own["valid_share"]:
+            valid = images.hold_out(own["valid_share"], self._o["seed"])
+        self._data, self._validates = (images, valid), valid is not None
+        self._batches = _batches(images.info["images"], own)
+        if own["balance"]:
+            self._measure = ("balanced_accuracy", 1)
+        settings = self._settings(own, images.info["height"])
+        if own["model"]:
+            own["model"] = _attend.find_model(own["model"])
+        return {**{name: own[name] for name in self._struct}, "settings": settings and json.dumps(settings)}
+
+    @staticmethod
+    def _settings(own, height):
+        given = own["settings"] or own["model"]
+        if own["settings"] and own["model"]:
+            raise _attend.ArgumentError("settings: does not go with model, which has its own")
+        for name in ("preset", "size"):
+            if given and own[name]:
+                raise _attend.ArgumentError(f"{name}: does not go with model or settings, which have the sizes")
+        if given:
+            return own["settings"]
+        side = own["size"] or (0 if height else 32)
+        if side % 4:
+            raise _attend.ArgumentError(f"size: {side}, must be a multiple of 4, the side of a patch")
+        return {**_IMAGE_PRESETS[own["preset"] or "tiny"], **({"image_size": side} if side else {})}
+
+    def _identity(self):
+        return 0 if self._data[1] is None else self._data[1].info["images"]
+
+    def close(self):
+        """Unlocks the folder."""
+        super().close()
+
+
+class Captions(Training):
+    """Training of a captioner from a file of captions, and images=, the folder of their images; train_list= and valid_list= are
+    files that name the images for training and validation. decoder="gru", "lstm" or "transformer"; encoder=, a vision
+    Transformer that encodes the images, else a CNN of channels= is trained"""
+
+    _kind, _measure = "captions", ("loss", -1)
+    _defaults = {**_COMMON, "epochs": 25, "schedule": "cosine", "warmup": 0.05, "decay": 0.01, "clip": 5.0}
+    _struct = {"batch": 32, "captions_per_image": 0, "label_smoothing": 0.0, "dropout": 0.3, "doubly_stochastic": 0.0, "crop": 0,
+               "flip": False, "presence_weight": 0.0, "encoder_memory": 4 * 10**9, "min_count": 5, "max_words": 0, "encoder": None}
+    _files = {"images": None, "image_column": None, "caption_column": None, "skip_bad_lines": 0}
+    _own = {**_struct, **_files, "train_list": None, "valid_list": None, "decoder": "gru", "attention": None, "gate": False,
+            "hidden": 320, "embedding": None, "layers": 1, "heads": None, "intermediate": None, "channels": None,
+            "image_size": None, "presence": None, "presence_epochs": None}
+
+    def __init__(self, out, data, *, resume=False, **options):
+        self._path = data
+        super().__init__(out, resume=resume, **options)
+
+    def _prepare(self, own):
+        if own["images"] is None:
+            raise _attend.ArgumentError("images: the folder of the images is needed")
+        if own["valid_list"] and not own["train_list"]:
+            raise _attend.ArgumentError("valid_list: needs train_list, or its images would be trained on")
+        self._check(own)
+        files = {name: own[name] for name in self._files}
+        train, valid = (_attend.CaptionSet(self._path, {**files, "list": own[name]}) if own[name] or name == "train_list" else None
+                        for name in ("train_list", "valid_list"))
+        both = set(train.paths) & set(valid.paths) if valid else None
+        if both:
+            raise _attend.ArgumentError(f"{min(both)} is in both lists, train_list and valid_list")
+        self._data, self._validates = (train, valid), valid is not None
+        self._batches = _batches(train.info["images"], own)
+        if own["encoder"]:
+            own["encoder"] = _attend.find_model(own["encoder"])
+        settings = self._settings(own)
+        return {**{name: own[name] for name in self._struct}, "presence_epochs": self._presence_epochs(own, settings),
+                "settings": json.dumps(settings)}
+
+    @staticmethod
+    def _check(own):
+        transformer, decoder = own["decoder"] == "transformer", own["decoder"]
+        if decoder not in ("gru", "lstm", "transformer"):
+            raise _attend.ArgumentError(f"decoder: {decoder!r}, must be gru, lstm or transformer")
+        for name in ("attention", "gate", "embedding", "doubly_stochastic") if transformer else ("heads", "intermediate"):
+            if own[name]:
+                raise _attend.ArgumentError(f"{name}: does not go with decoder={decoder!r}")
+        for name in ("channels", "image_size", "crop", "flip", "presence_epochs") if own["encoder"] else ():
+            if own[name]:
+                raise _attend.ArgumentError(f"{name}: does not go with encoder")
+        if own["attention"] not in (None, "additive", "none"):
+            raise _attend.ArgumentError(f"attention: {own['attention']!r}, must be additive or none")
+
+    @staticmethod
+    def _settings(own):
+        hidden, made = own["hidden"], {"decoder": own["decoder"], "hidden_size": own["hidden"], "num_layers": own["layers"]}
+        if own["decoder"] == "transformer":
+            made.update(num_attention_heads=own["heads"] or 4, intermediate_size=own["intermediate"] or 4 * hidden)
+        else:
+            made.update(attention=own["attention"] or "additive", gate=bool(own["gate"]), embedding_size=own["embedding"] or hidden)
+        presence = own["presence"] if own["presence"] is not None else 0 if own["encoder"] else 300
+        if presence:
+            made["presence"] = presence
+        if not own["encoder"]:
+            made.update(image_size=own["image_size"] or 96, channels=list(own["channels"] or (32, 64, 128, 256)))
+        return made
+
+    def _presence_epochs(self, own, settings):
+        """Epochs of word prediction, which leave some for captions"""
+        o = self._o
+        steps = o["steps"] or math.ceil(o["epochs"] * self._batches / o["accumulate"])
+        epochs = steps * o["accumulate"] / self._batches
+        given = own["presence_epochs"]
+        found = given if given is not None else int(epochs * 2 / 5) if "presence" in settings and not own["encoder"] else 0
+        if found and "presence" not in settings:
+            raise _attend.ArgumentError("presence_epochs: does not go with presence=0")
+        if found >= epochs:
+            raise _attend.ArgumentError(f"presence_epochs: {found} of {epochs:g} epochs leave none in which captions are trained")
+        return found
+
+    def _identity(self):
+        return 0 if self._data[1] is None else self._data[1].info["captions"]
 
     def close(self):
         """Unlocks the folder."""

@@ -128,6 +128,8 @@ static const struct {
     {&training_spec, offsetof(module_state, training)},
     {&image_model_spec, offsetof(module_state, image_model)},
     {&captioner_spec, offsetof(module_state, captioner)},
+    {&image_set_spec, offsetof(module_state, image_set)},
+    {&caption_set_spec, offsetof(module_state, caption_set)},
 };
 enum { TYPES = sizeof types / sizeof *types };
 

@@ -29,7 +29,7 @@ typedef struct module_state {
     PyObject *error_of[MODULE_STATUSES]; /* its subclass of a status */
     PyObject *file_not_found;
     PyTypeObject *array, *safetensors, *sentence, *tokenizer, *generator, *session, *classifier, *translator,
-        *image_model, *captioner, *stage, *log, *recommender, *training;
+        *image_model, *captioner, *stage, *log, *recommender, *training, *image_set, *caption_set;
     module_plans plans; /* of ctx */
     module_plans torch; /* of a context that computes on torch's threads; ctx NULL: not opened */
     int torch_threads;  /* the number of threads of its last call */
@@ -170,9 +170,9 @@ extern PyType_Spec safetensors_spec;
 extern PyType_Spec sentence_spec, tokenizer_spec, generator_spec, session_spec, classifier_spec, translator_spec,
     recommender_spec, image_model_spec, captioner_spec;
 
-/* ---- logs of actions and trainings (log.c, recommender.c, training.c) */
+/* ---- logs of actions, trainings, sets of images (log.c, recommender.c, training.c, image_set.c, caption_set.c) */
 
-extern PyType_Spec log_spec, training_spec;
+extern PyType_Spec log_spec, training_spec, image_set_spec, caption_set_spec;
 PyObject *recommender_fit(PyObject *module, PyObject *args);
 
 /* ---- attention (attention.c, attention_arguments.c, plans.c) */

@@ -1,10 +1,13 @@
 /* The kinds of trainings: the fields of their options, what they read, and how they are measured. */
 #include "attend_sentence.h"
 #include "attend_translate.h"
+#include "caption_set.h"
+#include "image_set.h"
 #include "recommender.h"
 #include "texts.h"
 #include "training.h"
 
+#include <math.h>
 #include <stddef.h>
 
 /* ---- recommendation: data is a Log */
@@ -197,6 +200,135 @@ static PyObject *embed_sentences(module_state *state, att_training *t, PyObject 
     return call_result(state, status, (PyObject *)out);
 }
 
+/* ---- images: data is (ImageSet, ImageSet for validation or None) */
+
+static const option_field image_fields[] = {
+    OPTION(INTEGER, att_image_training_options, batch),
+    OPTION(FLOAT, att_image_training_options, label_smoothing),
+    OPTION(FLOAT, att_image_training_options, dropout),
+    OPTION(INTEGER, att_image_training_options, crop),
+    OPTION(BOOL, att_image_training_options, flip),
+    OPTION(DOUBLE, att_image_training_options, mixup),
+    OPTION(INTEGER, att_image_training_options, cutout),
+    OPTION(TEXT, att_image_training_options, settings),
+    OPTION(TEXT, att_image_training_options, model),
+    OPTION(BOOL, att_image_training_options, balance),
+    {NULL, OPTION_BOOL, 0, NULL},
+};
+
+static bool read_images(module_state *state, PyObject *data, void *options, void **memory)
+{
+    (void)memory;
+    PyObject *images, *valid;
+    if (!PyArg_ParseTuple(data, "OO:images", &images, &valid))
+        return false;
+    att_image_set *s = image_set_of(state, images);
+    ((att_image_training_options *)options)->images = s;
+    return s != NULL;
+}
+
+static att_status open_images(att_ctx *ctx, const char *folder, const att_training_options *common, const void *options,
+                              att_training **out)
+{
+    return att_image_training_open(ctx, folder, common, options, out);
+}
+
+/* Counts of (class, answer), of which the measures follow: {"accuracy": percent, "balanced_accuracy": percent, ...} */
+static PyObject *accuracies(int64_t correct, const int64_t *confusion, int64_t classes, int64_t *scratch)
+{
+    int64_t *right = scratch, *n = scratch + classes, images = 0;
+    att_interval all = {0}, balanced = {0};
+    for (int64_t c = 0; c < classes; c++) {
+        right[c] = confusion[c * classes + c];
+        for (int64_t k = 0; k < classes; k++)
+            n[c] += confusion[c * classes + k];
+        images += n[c];
+    }
+    if (att_share_interval(correct, images, &all) != ATT_OK ||
+        att_balanced_accuracy(right, n, classes, &balanced) != ATT_OK)
+        all = balanced = (att_interval){NAN, NAN, NAN};
+    return Py_BuildValue("{s:d,s:(dd),s:d,s:(dd),s:L}", "accuracy", 100 * all.mean, "accuracy_interval", 100 * all.low,
+                         100 * all.high, "balanced_accuracy", 100 * balanced.mean, "balanced_accuracy_interval",
+                         100 * balanced.low, 100 * balanced.high, "images", (long long)images);
+}
+
+static PyObject *evaluate_images(module_state *state, att_training *t, PyObject *data, PyObject *options)
+{
+    PyObject *valid = PyTuple_GetItem(data, 1);
+    if (valid == Py_None || PyDict_Size(options) > 0)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "evaluate: %s",
+                              valid == Py_None ? "there are no images for validation" : "has no options");
+    att_image_set *set = image_set_of(state, valid);
+    att_image_set_info info = {.size = sizeof info};
+    att_status status = set ? att_image_set_describe(set, &info) : ATT_OK;
+    if (!set || status != ATT_OK)
+        return call_result(state, status, NULL);
+    const size_t classes = (size_t)info.classes;
+    int64_t correct = 0, *counts = PyMem_Calloc(classes * classes + 2 * classes, sizeof *counts);
+    if (!counts)
+        return PyErr_NoMemory();
+    LONG_CALL_BEGIN
+    status = att_training_image_correct(t, set, &correct, counts);
+    LONG_CALL_END(status)
+    PyObject *found =
+        call_succeeded(state, status) ? accuracies(correct, counts, info.classes, counts + classes * classes) : NULL;
+    PyMem_Free(counts);
+    return found;
+}
+
+/* ---- captions: data is (CaptionSet, CaptionSet for validation or None) */
+
+static const option_field caption_fields[] = {
+    OPTION(INTEGER, att_caption_training_options, batch),
+    OPTION(INTEGER, att_caption_training_options, captions_per_image),
+    OPTION(FLOAT, att_caption_training_options, label_smoothing),
+    OPTION(FLOAT, att_caption_training_options, dropout),
+    OPTION(FLOAT, att_caption_training_options, doubly_stochastic),
+    OPTION(INTEGER, att_caption_training_options, crop),
+    OPTION(BOOL, att_caption_training_options, flip),
+    OPTION(INTEGER, att_caption_training_options, presence_epochs),
+    OPTION(FLOAT, att_caption_training_options, presence_weight),
+    OPTION(INTEGER, att_caption_training_options, encoder_memory),
+    OPTION(TEXT, att_caption_training_options, settings),
+    OPTION(INTEGER, att_caption_training_options, min_count),
+    OPTION(INTEGER, att_caption_training_options, max_words),
+    OPTION(TEXT, att_caption_training_options, encoder),
+    {NULL, OPTION_BOOL, 0, NULL},
+};
+
+static bool read_captions(module_state *state, PyObject *data, void *options, void **memory)
+{
+    (void)memory;
+    PyObject *captions, *valid;
+    att_caption_training_options *o = options;
+    if (!PyArg_ParseTuple(data, "OO:captions", &captions, &valid))
+        return false;
+    o->captions = caption_set_of(state, captions);
+    o->valid = o->captions && valid != Py_None ? caption_set_of(state, valid) : NULL;
+    return o->captions && (valid == Py_None || o->valid);
+}
+
+static att_status open_captions(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                const void *options, att_training **out)
+{
+    return att_caption_training_open(ctx, folder, common, options, out);
+}
+
+/* {"loss": per word}; as long as only word prediction is trained, {"presence": its loss} */
+static PyObject *evaluate_captions(module_state *state, att_training *t, PyObject *data, PyObject *options)
+{
+    (void)data;
+    const bool words = att_training_steps(t) > att_training_caption_word_prediction_steps(t);
+    double loss = 0;
+    att_status status;
+    if (PyDict_Size(options) > 0)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "evaluate: this training has no options of it");
+    LONG_CALL_BEGIN
+    status = att_training_caption_losses(t, words ? &loss : NULL, words ? NULL : &loss);
+    LONG_CALL_END(status)
+    return call_succeeded(state, status) ? Py_BuildValue("{s:d}", words ? "loss" : "presence", loss) : NULL;
+}
+
 const training_kind training_kinds[] = {
     {.name = "recommendation",
      .fields = recommendation_fields,
@@ -216,5 +348,17 @@ const training_kind training_kinds[] = {
      .release = rows_free,
      .open = open_sentences,
      .evaluate = embed_sentences},
+    {.name = "images",
+     .fields = image_fields,
+     .bytes = sizeof(att_image_training_options),
+     .read = read_images,
+     .open = open_images,
+     .evaluate = evaluate_images},
+    {.name = "captions",
+     .fields = caption_fields,
+     .bytes = sizeof(att_caption_training_options),
+     .read = read_captions,
+     .open = open_captions,
+     .evaluate = evaluate_captions},
     {.name = NULL},
 };

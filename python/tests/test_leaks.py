@@ -157,7 +157,9 @@ WRONG = {
     "files": [lambda: attend.open("/no/such/folder"), lambda: attend.load_safetensors("/no/such/file"), lambda: attend.Tokenizer("/no/such"),
               lambda: _attend.Sentence(GOLDEN / "none"), lambda: _attend.Classifier(GOLDEN), lambda: _attend.Generator(GOLDEN), lambda: _attend.Translator(GOLDEN), lambda: _attend.ImageModel(GOLDEN), lambda: _attend.Captioner(GOLDEN), lambda: vision._model.classify(["/no/such/image"]),
               lambda: _attend.identify("/no/such"), lambda: attend.CrossEncoder(GOLDEN / "classifiers/bert", dtype="x"),
-              lambda: _attend.Recommender(GOLDEN), lambda: recommender.read("/no/such"), lambda: attend.train.Translation("/dev/null/x", source="/no/such", target="/no/such", steps=1), lambda: attend.train.Recommendation("/dev/null/x", FRAME)],
+              lambda: _attend.Recommender(GOLDEN), lambda: recommender.read("/no/such"), lambda: attend.train.Images("/no/such", GOLDEN), lambda: attend.train.Captions("/no/such", "/no/such", images="."),
+              lambda: _attend.CaptionSet("/no/such", {"skip": 1}), lambda: _attend.ImageSet("/no/such", False, (5,)),
+              lambda: attend.train.Translation("/dev/null/x", source="/no/such", target="/no/such", steps=1), lambda: attend.train.Recommendation("/dev/null/x", FRAME)],
 }
 
 

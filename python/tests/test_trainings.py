@@ -1,10 +1,12 @@
 """Trainings: steps, runs, callbacks, resuming; with the bits of the tool."""
+import json
 import os
 import pathlib
 import random
 import signal
 import subprocess
 import threading
+import zlib
 
 import pytest
 
@@ -182,7 +184,8 @@ def test_a_model_goes_on_with_new_items(tmp_path):
     ("steps does not go with epochs", lambda f: attend.train.Recommendation(f, FRAME, time=None, steps=1, epochs=1)),
     ("patience: needs a validation", lambda f: attend.train.Recommendation(f, FRAME, time=None, split="none", patience=1)),
     ("loss: 'x', must be one of softmax", lambda f: attend.train.Recommendation(f, FRAME, time=None, loss="x")),
-    ("batch", lambda f: attend.train.Recommendation(f, FRAME, time=None, batch=-5)),
+    ("batch: -5, must be", lambda f: attend.train.Recommendation(f, FRAME, time=None, batch=-5)),
+    ("batch: 0, must be", lambda f: attend.train.Sentences(f, PAIRS, model=GOLDEN / "tiny_sentence", batch=0)),
     ("arch: 'ease'.*fit makes", lambda f: attend.train.Recommendation(f, FRAME, time=None, arch="ease")),
     ("rate: 'x', must be a number|max_rate", lambda f: attend.train.Recommendation(f, FRAME, time=None, rate="x")),
     ("steps: needed by schedule", lambda f: attend.train.Translation(f, source="a", target="b", schedule="linear")),
@@ -195,9 +198,92 @@ def test_a_model_goes_on_with_new_items(tmp_path):
     ("scores has 1 numbers, but there are 2 rows", lambda f: attend.train.Sentences(f, PAIRS[:2], model=GOLDEN / "tiny_sentence", scores=[1])),
     (r"scores\[0\]: 'x'", lambda f: attend.train.Sentences(f, PAIRS[:1], model=GOLDEN / "tiny_sentence", scores=["x"])),
     ("model: the sentence model", lambda f: attend.train.Sentences(f, PAIRS)),
+    ("/no/such", lambda f: attend.train.Images(f, "/no/such")),
+    ("preset: 'x', must be", lambda f: attend.train.Images(f, GOLDEN, preset="x")),
+    ("images: the folder", lambda f: attend.train.Captions(f, "captions.txt")),
+    ("valid_list: needs train_list", lambda f: attend.train.Captions(f, "captions.txt", images=".", valid_list="x")),
+    ("heads: does not go with decoder='gru'", lambda f: attend.train.Captions(f, "captions.txt", images=".", heads=2)),
+    ("/no/such", lambda f: attend.train.Captions(f, "/no/such", images=".")),
     ("valid: 1 pairs", lambda f: attend.train.Sentences(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
 ])
 def test_what_is_refused(message, call, tmp_path):
     with pytest.raises(attend.Error, match=message):
         call(tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+def idx(folder, name, dims, numbers):
+    folder.mkdir(exist_ok=True)
+    head = bytes([0, 0, 8, len(dims)]) + b"".join(d.to_bytes(4, "big") for d in dims)
+    (folder / name).write_bytes(head + bytes(numbers))
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """48 images of 8 x 8, whose classes are which half is bright"""
+    folder, labels = tmp_path_factory.mktemp("digits"), [i % 2 for i in range(48)]
+    pixels = [rng.randint(0, 90) + 150 * (x < 4 if label else x >= 4) for label in labels for _ in range(8) for x in range(8)]
+    for part in ("train", "t10k"):
+        idx(folder, f"{part}-images-idx3-ubyte", (48, 8, 8), pixels)
+        idx(folder, f"{part}-labels-idx1-ubyte", (48,), labels)
+    return folder
+
+
+VIT = {"model_type": "vit", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "patch_size": 4}
+
+
+@needs_tool
+@pytest.mark.parametrize("more", [{}, {"balance": True, "valid_share": 0.25, "crop": 1}])
+def test_images_have_the_bits_of_the_tool(digits, more, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(VIT))
+    common = {"batch": 8, "epochs": 2}
+    with attend.train.Images(tmp_path / "py", digits, settings=VIT, **common, **more) as training:
+        training.run()
+        measures = training.evaluate()
+    words = [word for word in options({**common, **more}) if word is not True]
+    found = tool("classify", tmp_path / "tool", "--data", digits, "--config", tmp_path / "config.json", *words)
+    assert found == weights(tmp_path / "py") and 0 <= measures["accuracy"] <= 100
+    assert measures["images"] == (12 if more else 2)
+
+
+def test_images_of_another_folder_are_for_validation(digits, tmp_path):
+    with attend.train.Images(tmp_path / "m", digits, settings=VIT, valid=digits, epochs=1, labels=["right", "left"]) as training:
+        training.run()
+        assert training.evaluate()["images"] == 48
+    assert json.loads((tmp_path / "m/config.json").read_text())["id2label"] == {"0": "right", "1": "left"}
+
+
+def png(path, color, side=16):
+    """A picture of one color"""
+    def chunk(kind, data):
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+    rows = (b"\0" + bytes(color) * side) * side
+    head = side.to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("captions")
+    (folder / "images").mkdir()
+    colors = [("red", (250, 9, 9)), ("green", (9, 250, 9)), ("blue", (9, 9, 250))] * 4
+    for i, (_, color) in enumerate(colors):
+        png(folder / f"images/{i}.png", color)
+    (folder / "captions.txt").write_text("".join(f"{i}.png\ta {name} square\n{i}.png\tit is {name}\n" for i, (name, _) in enumerate(colors)))
+    (folder / "train.txt").write_text("".join(f"{i}.png\n" for i in range(8)))
+    (folder / "valid.txt").write_text("".join(f"{i}.png\n" for i in range(8, 12)))
+    return folder
+
+
+@needs_tool
+@pytest.mark.parametrize("more", [{}, {"decoder": "transformer", "heads": 2, "epochs": 2, "presence": 0, "crop": 1}])
+def test_captions_have_the_bits_of_the_tool(pictures, more, tmp_path):
+    files = {"images": pictures / "images", "train_list": pictures / "train.txt", "valid_list": pictures / "valid.txt"}
+    sizes = {"image_size": 16, "hidden": 12, "min_count": 1, "batch": 3, "rate": 0.01, "epochs": 5, **more}
+    reports = []
+    with attend.train.Captions(tmp_path / "py", pictures / "captions.txt", channels=[4, 6], **files, **sizes) as training:
+        training.run(callback=reports.append)
+    found = tool("caption", tmp_path / "tool", "--data", pictures / "captions.txt", "--channels", "4,6", *options(files), *options(sizes))
+    assert found == weights(tmp_path / "py")
+    measures = [set(r["validation"]) for r in reports if r["validation"]]
+    assert measures == ([{"presence"}] * 2 + [{"loss"}] * 3 if not more else [{"loss"}] * 2)
