@@ -134,7 +134,8 @@ static void wrong_parts_are_refused(void **state)
     assert_refused("cat in | $A embed -m bert --shard 1/2", 1,
                    "standard input is not a file: --shard reads its input twice");
     assert_refused("cat in | $A embed -m bert --resume -o x", 1, "standard input is not a file");
-    assert_refused("$A classify -m $V --shard 1/2 --resume -o . photos", 1, "is a folder");
+    assert_refused("$A classify -m $V --shard 1/2 --resume -o . photos", 1, "--output . is not a file, which");
+    assert_refused("$A embed -m bert --resume -o /dev/null in", 1, "--output /dev/null is not a file, which --resume");
 }
 
 /* ---- --resume -------------------------------------------------------------------- */
@@ -190,8 +191,8 @@ static void a_signal_leaves_nothing_half_written(void **state)
         char line[512];
         snprintf(
             line, sizeof line,
-            "rm -f s .s*; mkfifo hold; { head -1500 many; await 'test -e stop'; } >hold & "
-            "exec $A embed -m bert --format tsv -o s hold & pid=$!; await 'test -e s.unfinished-0'; kill -%s $pid; "
+            "rm -f s .s*; mkfifo hold; exec 3<>hold; { head -1500 many; await 'test -e stop'; } >hold & "
+            "exec $A embed -m bert --format tsv -o s hold & pid=$!; await 'test -s s.unfinished-0'; kill -%s $pid; "
             "wait $pid; code=$?; touch stop; wait; rm stop hold; ls -A | grep -c '^[.]*s' ; exit $code",
             signals[i]);
         assert_int_equal(tool(line), codes[i]);

@@ -146,6 +146,16 @@ static const char *main_output(void)
     return found;
 }
 
+/* Refuses an output that is there, but is not a file. */
+static int check_files(void)
+{
+    struct stat s;
+    for (const cli_option *o = command->options; o->name; o++)
+        if (path_of(o) && !stat(path_of(o), &s) && !S_ISREG(s.st_mode))
+            return cli_fail("--%s %s is not a file, which --resume needs", o->name, path_of(o));
+    return CLI_DONE;
+}
+
 /* Returns whether all outputs exist. */
 static bool exists(void)
 {
@@ -186,7 +196,9 @@ int cli_finished_begin(const cli_command *c, int n, char *const *arguments)
     made_of = json_object();
     json_object_set_new(made_of, "attend", json_string(att_version()));
     json_object_set_new(made_of, "command", json_string(c->name));
-    const int code = add_options();
+    int code = check_files();
+    if (!code)
+        code = add_options();
     return code ? code : add_arguments(n, arguments);
 }
 
