@@ -72,8 +72,8 @@ class Translator:
     def translate(self, texts, *, beam_size=None, num_hypotheses=1, max_length=None, length_penalty=None, return_scores=False,
                   split=False, progress=None):
         """Translates a str, or each str of a sequence or Arrow array: a Translation, or a list of them; with
-        num_hypotheses above 1, of each text the list of its translations, the best first. What is None is as in the
-        model's generation_config.json; split translates texts that are too long for the model in parts; progress is
+        num_hypotheses above 1, of each text the list of its translations, the best first. max_length is in tokens, the end
+        included. What is None is as in the model's generation_config.json; split translates texts that are too long for the model in parts; progress is
         called with the share that is done."""
         found = self._model.translate(texts, beam=_positive(beam_size, "beam_size"), n_best=num_hypotheses,
                                       max_tokens=_positive(max_length, "max_length"), length_penalty=length_penalty, split=split,
