@@ -4,7 +4,7 @@ from attend._attend import (
     OutOfMemoryError, ShapeError, SystemCallError, UnsupportedError, __version__, attention_backward, config,
     find_model, scaled_dot_product_attention, set_threads, similarity, verify_attention,
 )
-from attend.any_model import open
+from attend.any_model import open, open_cached
 from attend.attention import Attention
 from attend.captioner import Caption, Captioner
 from attend.cross_encoder import CrossEncoder
@@ -24,7 +24,7 @@ __all__ = [
     "__version__", "ArgumentError", "Array", "Attention", "attention_backward", "BusyError", "CancelledError",
     "Caption", "Captioner", "config", "corpus_score", "CrossEncoder", "DtypeError", "Error", "FileError", "FileNotFound",
     "find_model", "FormatError", "Generated", "Generator", "get_include", "ImageClassifier", "load_safetensors", "Mask", "Modifier", "open",
-    "OutOfMemoryError", "Param", "quantize_embeddings", "Recommender", "scaled_dot_product_attention", "Score",
+    "open_cached", "OutOfMemoryError", "Param", "quantize_embeddings", "Recommender", "scaled_dot_product_attention", "Score",
     "semantic_search", "SentenceTransformer", "set_threads", "ShapeError", "similarity", "SystemCallError", "Tokenizer", "train",
     "Translation", "TranslationResult", "Translator", "UnsupportedError", "verify_attention",
 ]

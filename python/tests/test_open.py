@@ -1,5 +1,7 @@
 """attend.open: names of models, the cache of the Hugging Face Hub, and the class of what a folder is."""
+import concurrent.futures
 import json
+import multiprocessing
 import os
 import pathlib
 import pickle
@@ -11,6 +13,7 @@ import warnings
 import pytest
 
 import attend
+from attend import any_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden"
@@ -31,6 +34,34 @@ def test_options_reach_the_class():
     assert attend.open(GOLDEN / "classifiers/bert", max_length=7).max_length == 7
     with pytest.raises(TypeError, match="nothing"):
         attend.open(GOLDEN / "classifiers/bert", nothing=1)
+
+
+def test_a_process_opens_once(tmp_path, monkeypatch):
+    folder = GOLDEN / "classifiers/bert"
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        models = set(threads.map(lambda _: attend.open_cached(folder, max_length=7), range(8)))
+    assert len(models) == 1 and attend.open_cached(str(folder), max_length=7) in models
+    assert attend.open_cached(folder).max_length != 7
+    with pytest.raises(FileNotFoundError):
+        attend.open_cached(tmp_path / "later")
+    (tmp_path / "later").symlink_to(folder)  # an error is not kept
+    assert type(attend.open_cached(tmp_path / "later")) is attend.CrossEncoder
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/later").symlink_to(GOLDEN / "tiny_sentence")
+    for at, kind in ((tmp_path, attend.CrossEncoder), (tmp_path / "other", attend.SentenceTransformer)):
+        monkeypatch.chdir(at)
+        assert type(attend.open_cached("./later")) is kind
+
+
+def test_a_fork_while_a_thread_opens():
+    """The child has no thread that would make the lock free."""
+    with any_model._lock:
+        child = multiprocessing.get_context("fork").Process(target=attend.open_cached, args=[GOLDEN / "classifiers/bert"])
+        child.start()
+        child.join(60)
+    found = child.exitcode
+    child.kill()
+    assert found == 0
 
 
 def test_a_folder_of_nothing(tmp_path):
