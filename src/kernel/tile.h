@@ -156,6 +156,13 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
     return k;
 }
 
+/* Whether tiles prefetch */
+#ifdef ATT_BRIEF
+enum { TILE_PREFETCHES = 0 };
+#else
+enum { TILE_PREFETCHES = 1 };
+#endif
+
 /* Returns whether a tile is one of a product of packed weights, on a set whose tiles have one panel; it prefetches as
  * those across two panels do. */
 ATT_INLINE bool tile_is_of_panel(const int vectors, const bool transposed, const tile_start start)
@@ -168,7 +175,7 @@ ATT_INLINE bool tile_is_of_panel(const int vectors, const bool transposed, const
 ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed, const tile_start start,
                         const tile_args *t)
 {
-    const bool shares = rows > 2 && /* otherwise loads are the bottleneck */
+    const bool shares = TILE_PREFETCHES && rows > 2 && /* otherwise loads are the bottleneck */
                         (vectors == 2 * ATT_PANEL_VECTORS || tile_is_of_panel(vectors, transposed, start));
     const bool whole = transposed && rows == ROWS;
     const int64_t ldc = t->ldc;
@@ -195,7 +202,7 @@ ATT_INLINE void tile_of(const int rows, const int vectors, const bool transposed
     left -= start == START_PRODUCT;
     if (shares)
         left = tile_prefetching_share(rows, vectors, left, t->prefetch, &at, acc);
-    if (whole)
+    if (whole && TILE_PREFETCHES)
         left = tile_prefetching_rows(rows, vectors, left, t->prefetch, &at, acc);
 #pragma GCC unroll 1 /* unrolling would need more registers */
     for (; whole && left > 0; left--)
