@@ -60,8 +60,8 @@ static void responses_are_conversations(void **state)
     static const char *const bodies[] = {
         "{\"input\": \"bdcab\", \"max_output_tokens\": 6}",
         "{\"input\": [{\"role\": \"user\", \"content\": \"bdcab\"}], \"max_output_tokens\": 6, \"store\": false}",
-        "{\"input\": [{\"type\": \"message\", \"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": "
-        "\"bd\"}, {\"type\": \"input_text\", \"text\": \"cab\"}]}], \"max_output_tokens\": 6}"};
+        ("{\"input\": [{\"type\": \"message\", \"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": "
+         "\"bd\"}, {\"type\": \"input_text\", \"text\": \"cab\"}]}], \"max_output_tokens\": 6}")};
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         test_answer a = serve_post(&server, "/v1/responses", bodies[i]);
         assert_int_equal(a.status, 200);
