@@ -270,7 +270,7 @@ static void wait_for_refusal(const test_server *s)
 static void a_signal_lets_requests_end(void **state)
 {
     (void)state;
-    const test_server s = start(SLOWLY);
+    const test_server s = start(SLOWLY "--grace 600");
     const int fd = ask_for(&s, MANY / 4), idle = serve_connect(&s);
     wait_for(&s, "attend_texts_total", 1);
     kill(s.pid, SIGTERM);

@@ -1,6 +1,7 @@
 /* attend serve under load: many clients, slow ones, those that end in the middle, and a server that is killed. With
  * ATTEND_LOAD=10000 (./dev load) there are as many requests, and memory is compared; by default a few hundred. */
 // labels: threads
+#include "fixtures/check.h"
 #include "fixtures/serve_load.h"
 #include "fixtures/tiny_text_classifier.h"
 
@@ -22,7 +23,7 @@ static int set_up(void **state)
 {
     char path[4096];
     const char *n = getenv("ATTEND_LOAD");
-    requests = n ? atol(n) : 200;
+    requests = n ? atol(n) : 200 / check_step(4);
     large = requests >= 10000;
     if (tool_setup(state) || !realpath("tests/golden/tiny_llama", path))
         return -1;
