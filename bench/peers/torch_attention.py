@@ -121,7 +121,7 @@ def llama(rounds):
             model.set_attn_implementation(side)
             for i in range(16):
                 model(input_ids=ids[:, i:i + 1], past_key_values=caches[side])
-            caches[side].crop(1024)
+            caches[side].crop(-16)
 
         found = compare(2 * rounds, {side: lambda side=side: decode(side) for side in SIDES})
         show(name="Llama 1 x 1,024", what="decoding of 16 tokens", **found)
