@@ -11,7 +11,7 @@ mkdir -p "$out/source/reference" "$out/source/tool" "$out/man1" "$out/man3"
 awk -v folder="$out/man3" -f cmake/blocks.awk -f cmake/narrow_code.awk -f cmake/reference.awk LAYERS include/*.h
 awk -v folder="$out/source" -f site/pages.awk "$out"/man1/*.1 "$out"/man3/*.3
 
-for file in *.md docs examples LAYERS LICENSE $(find models -name '*.md'); do
+for file in *.md docs examples LAYERS LICENSE Containerfile $(find models -name '*.md'); do
     mkdir -p "$out/source/$(dirname "$file")"
     cp -r "$file" "$out/source/$file"
 done
