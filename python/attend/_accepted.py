@@ -16,6 +16,13 @@ def only_none(**given):
             raise _attend.ArgumentError(f"{name}: attend does not have it; leave it out")
 
 
+def positive(value, name):
+    """A number above 0, or 0 of None"""
+    if value is not None and value < 1:
+        raise _attend.ArgumentError(f"{name}: {value}, must be 1 or more")
+    return value or 0
+
+
 def stacked(rows):
     """A list of vectors as one array; anything else as it is"""
     if not isinstance(rows, (list, tuple)):

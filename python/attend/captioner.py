@@ -1,42 +1,26 @@
 """Captioner: captions of images, and what each word of one looked at."""
-from attend import _attend, _hub
+from attend import _attend
+from attend._accepted import positive
 from attend._images import as_buffer, in_chunks, listed
+from attend._model import Model, ScoredText
 from attend.attention import Attention
 
 
-class Caption(str):
+class Caption(ScoredText):
     """A caption, with the ids of its words and its score"""
 
-    def __new__(cls, text, ids, score):
-        self = super().__new__(cls, text)
-        self.ids, self.score = ids, score
-        return self
 
-    def __getnewargs__(self):
-        return str(self), self.ids, self.score
-
-
-class Captioner:
+class Captioner(Model):
     """A model that describes images: a folder that attend train captioner has written; or its name"""
 
-    def __init__(self, path, *, dtype=None, compute=None, revision=None, local_files_only=False):
-        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
-        self._types = {"dtype": dtype, "compute": compute}
-        self._model = _attend.Captioner(self._path, **self._types)
-
-    def __reduce__(self):
-        return _reopen, (self._path, self._types)
-
-    def __repr__(self):
-        return f"attend.Captioner({self._path!r})"
+    _type = _attend.Captioner
 
     def caption(self, images, *, beam_size=5, num_captions=1, max_length=None, length_penalty=1.0, progress=None):
         """A Caption of an image, or of each of a sequence; with num_captions above 1 lists of them, the best first. An image
         is a path, the bytes of a file, an image of Pillow, or an array uint8 [height, width, 3]. max_length: in words"""
         images, single = listed(images)
         for name, value in (("beam_size", beam_size), ("num_captions", num_captions), ("max_length", max_length)):
-            if value is not None and value < 1:
-                raise _attend.ArgumentError(f"{name}: {value}, must be 1 or more")
+            positive(value, name)
         if num_captions > beam_size:
             raise _attend.ArgumentError(f"num_captions: {num_captions}, must be at most beam_size, {beam_size}")
         found = in_chunks(images, lambda some, first: self._model.caption(
@@ -66,7 +50,3 @@ class CaptionAttention(Attention):
         """The weights of word i, lists [rows][columns]"""
         row, columns = self.weights[i].tolist(), self.grid[1]
         return [row[k:k + columns] for k in range(0, len(row), columns)]
-
-
-def _reopen(path, types):
-    return Captioner(path, **types)

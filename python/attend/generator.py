@@ -1,7 +1,8 @@
 """Generator: language models that continue texts and answer, one or several at once."""
 import json
 
-from attend import _attend, _hub
+from attend import _attend
+from attend._model import Model
 
 
 class Generated(str):
@@ -16,19 +17,10 @@ class Generated(str):
         return str(self), self.ids, self.end
 
 
-class Generator:
+class Generator(Model):
     """A language model: a folder, a .gguf file, the name of one of attend's models, or OWNER/NAME of the Hub"""
 
-    def __init__(self, path, *, dtype=None, compute=None, revision=None, local_files_only=False):
-        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
-        self._types = {"dtype": dtype, "compute": compute}
-        self._generator = _attend.Generator(self._path, **self._types)
-
-    def __reduce__(self):
-        return _reopen, (self._path, self._types)
-
-    def __repr__(self):
-        return f"attend.Generator({self._path!r})"
+    _type = _attend.Generator
 
     def generate(self, prompts, max_new_tokens=256, **options):
         """Continues a str, or each str of a sequence, which are computed side by side: a Generated, or a list of them.
@@ -61,20 +53,20 @@ class Generator:
         apply_chat_template; messages may have "tool_calls" and other fields"""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        ids = self._generator.chat_ids([_message(m) for m in messages], _json(tools), _json(documents), _json(template_variables))
+        ids = self._model.chat_ids([_message(m) for m in messages], _json(tools), _json(documents), _json(template_variables))
         stop = [stop] if isinstance(stop, str) else list(stop)
-        if self._generator.chat_end:
-            stop.append(self._generator.chat_end)
+        if self._model.chat_end:
+            stop.append(self._model.chat_end)
         if stream:
             return self.stream(ids, max_new_tokens, stop=stop, **options)
         [answer] = self.generate([ids], max_new_tokens, stop=stop, **options)
         return answer
 
     def _session(self, prompts):
-        return _attend.Session(self._generator, max(1, len(prompts)))
+        return _attend.Session(self._model, max(1, len(prompts)))
 
     def _ids(self, prompt):
-        return self._generator.tokenize(prompt) if isinstance(prompt, str) else prompt
+        return self._model.tokenize(prompt) if isinstance(prompt, str) else prompt
 
 
 def _json(value):
@@ -88,7 +80,3 @@ def _message(message):
     if not isinstance(content, str):
         content, more["content"] = "", content
     return role, content, _json(more or None)
-
-
-def _reopen(path, types):
-    return Generator(path, **types)

@@ -1,24 +1,18 @@
 """ImageClassifier: classes, embeddings and attention of images by a vision Transformer."""
-from attend import _attend, _hub
+from attend import _attend
 from attend._images import as_buffer, in_chunks, listed
+from attend._model import Model
 from attend.attention import Attention
 
 
-class ImageClassifier:
+class ImageClassifier(Model):
     """A vision Transformer with its preprocessing: a folder of ViT, DeiT, DINOv2, or of timm; or its name"""
 
-    def __init__(self, path, *, dtype=None, compute=None, revision=None, local_files_only=False):
-        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
-        self._types = {"dtype": dtype, "compute": compute}
-        self._model = _attend.ImageModel(self._path, **self._types)
+    _type = _attend.ImageModel
+
+    def _opened(self):
         self._info = self._model.info
         self.labels = self._info["labels"]
-
-    def __reduce__(self):
-        return _reopen, (self._path, self._types)
-
-    def __repr__(self):
-        return f"attend.ImageClassifier({self._path!r})"
 
     def __call__(self, images, top_k=5):
         return self.classify(images, top_k)
@@ -84,7 +78,3 @@ def _joined(arrays, columns):
     """Rows of several arrays as one"""
     data = b"".join(bytes(memoryview(a)) for a in arrays)
     return _attend.array_of("float32", (sum(len(a) for a in arrays), columns), data)
-
-
-def _reopen(path, types):
-    return ImageClassifier(path, **types)

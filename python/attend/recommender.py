@@ -2,7 +2,8 @@
 import json
 import os
 
-from attend import _attend, _columns, _hub
+from attend import _attend, _columns
+from attend._model import Model
 from attend.sentence_transformer import converter, progress_bar
 
 _SPLIT = ("kind", "min_actions", "valid_share", "test_share", "valid_from", "test_from")
@@ -46,20 +47,13 @@ def _count(data, items, times, out, callback, *, arch, dtype="float32", neighbor
     return log
 
 
-class Recommender:
+class Recommender(Model):
     """A model of next items: a folder of `attend train recommend`, or of Recommender.fit"""
 
-    def __init__(self, path, *, dtype=None, compute=None, revision=None, local_files_only=False):
-        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
-        self._types = {"dtype": dtype, "compute": compute}
-        self._model = _attend.Recommender(self._path, **self._types)
+    _type = _attend.Recommender
+
+    def _opened(self):
         self._log = None
-
-    def __reduce__(self):
-        return _reopen, (self._path, self._types)
-
-    def __repr__(self):
-        return f"attend.Recommender({self._path!r})"
 
     @classmethod
     def fit(cls, data, items=None, times=None, *, out, callback=None, **options):
@@ -179,7 +173,3 @@ def _whole(name, value):
 def _lists(ids, scores, single):
     scores = converter(True, False)(scores)
     return (ids[0], scores[0]) if single else (ids, scores)
-
-
-def _reopen(path, types):
-    return Recommender(path, **types)

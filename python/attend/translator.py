@@ -2,22 +2,15 @@
 import json
 import os
 
-from attend import _attend, _hub
-from attend._accepted import only_defaults
+from attend import _attend
+from attend._accepted import only_defaults, positive
+from attend._model import Model, ScoredText
 from attend.attention import Attention
 from attend.tokenizer import Tokenizer
 
 
-class Translation(str):
+class Translation(ScoredText):
     """A translated text, with its ids and its score, which is None if none was asked for"""
-
-    def __new__(cls, text, ids, score):
-        self = super().__new__(cls, text)
-        self.ids, self.score = ids, score
-        return self
-
-    def __getnewargs__(self):
-        return str(self), self.ids, self.score
 
 
 class TranslationResult:
@@ -38,21 +31,14 @@ _ONLY = {"asynchronous": False, "patience": 1, "coverage_penalty": 0, "repetitio
 _NO_EFFECT = {"max_batch_size", "batch_type", "min_alternative_expansion_prob", "sampling_topp", "sampling_temperature"}
 
 
-class Translator:
+class Translator(Model):
     """A model that translates: a folder of MarianMTModel, such as OPUS-MT's, or of attend's; or its name"""
 
-    def __init__(self, path, *, dtype=None, compute=None, revision=None, local_files_only=False):
-        self._path = _hub.find(path, revision=revision, local_files_only=local_files_only)
-        self._types = {"dtype": dtype, "compute": compute}
-        self._model = _attend.Translator(self._path, **self._types)
+    _type = _attend.Translator
+
+    def _opened(self):
         self._info, self._forces_end = self._model.info, _forces_end(self._path)
         self._tokenizers, self._ids = {}, {}
-
-    def __reduce__(self):
-        return _reopen, (self._path, self._types)
-
-    def __repr__(self):
-        return f"attend.Translator({self._path!r})"
 
     @property
     def tokenizer(self):
@@ -73,10 +59,10 @@ class Translator:
                   split=False, progress=None):
         """Translates a str, or each str of a sequence or Arrow array: a Translation, or a list of them; with
         num_hypotheses above 1, of each text the list of its translations, the best first. max_length is in tokens, the end
-        included. What is None is as in the model's generation_config.json; split translates texts that are too long for the model in parts; progress is
-        called with the share that is done."""
-        found = self._model.translate(texts, beam=_positive(beam_size, "beam_size"), n_best=num_hypotheses,
-                                      max_tokens=_positive(max_length, "max_length"), length_penalty=length_penalty, split=split,
+        included. What is None is as in the model's generation_config.json. split: translate texts that are too long for the
+        model in parts. progress is called with the share that is done."""
+        found = self._model.translate(texts, beam=positive(beam_size, "beam_size"), n_best=num_hypotheses,
+                                      max_tokens=positive(max_length, "max_length"), length_penalty=length_penalty, split=split,
                                       scores=return_scores or num_hypotheses > 1 or beam_size != 1, progress=progress)
         found = [[Translation(text, ids, score if return_scores else None) for text, ids, score in one] for one in found]
         if num_hypotheses == 1:
@@ -100,7 +86,7 @@ class Translator:
         # An empty text has nothing that could be translated.
         full = [i for i, ids in enumerate(source) if any(id != self._info["eos"] for id in ids)]
         found = self._model.translate(
-            ids=[source[i] for i in full], prefixes=[prefixes[i] for i in full], beam=_positive(beam_size, "beam_size"),
+            ids=[source[i] for i in full], prefixes=[prefixes[i] for i in full], beam=positive(beam_size, "beam_size"),
             n_best=num_hypotheses, length_penalty=length_penalty, max_tokens=longest + self._forces_end,
             min_tokens=min(min_decoding_length + 1, longest), scores=return_scores or beam_size != 1)
         results = [_empty(self._tokens_of(prefix), num_hypotheses, return_scores, return_attention) for prefix in prefixes]
@@ -164,14 +150,3 @@ def _score(score, penalty, tokens, prefix, ended, forced):
     """A score as ctranslate2 has it: its length counts the prefix, but not an end that was forced"""
     ours, theirs = tokens - prefix + (ended or forced), tokens + ended
     return score * (ours / theirs) ** penalty if theirs else score
-
-
-def _positive(value, name):
-    """A number above 0, or 0 of None"""
-    if value is not None and value < 1:
-        raise _attend.ArgumentError(f"{name}: {value}, must be 1 or more")
-    return value or 0
-
-
-def _reopen(path, types):
-    return Translator(path, **types)

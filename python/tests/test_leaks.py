@@ -47,7 +47,7 @@ def backward():
 
 
 def step():
-    session = _attend.Session(generator._generator, 2)
+    session = _attend.Session(generator._model, 2)
     number = session.add(generator._ids("bdcab"), max_new_tokens=3, stop=["zz"])
     session.step()
     return session.finish(number)
