@@ -10,23 +10,17 @@ typedef struct captioner {
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
+static att_status open_captioner(att_ctx *ctx, const model_arguments *a, PyObject *object)
+{
+    captioner *self = (captioner *)object;
+    self->info.size = sizeof self->info;
+    const att_status status = att_caption_model_open(ctx, a->path.text, &a->options, &self->m);
+    return status ? status : att_caption_model_describe(self->m, &self->info);
+}
+
 static PyObject *captioner_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    module_state *state = PyType_GetModuleState(type);
-    model_arguments a;
-    if (!model_arguments_read(state, args, keywords, &a))
-        return NULL;
-    captioner *self = PyObject_New(captioner, type);
-    if (!self)
-        return NULL;
-    self->m = NULL, self->info = (att_caption_model_info){.size = sizeof self->info};
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_caption_model_open(state->ctx, a.path.text, &a.options, &self->m);
-    LONG_CALL_END(status)
-    if (status == ATT_OK)
-        status = att_caption_model_describe(self->m, &self->info);
-    return call_result(state, status, (PyObject *)self);
+    return model_new(type, args, keywords, open_captioner);
 }
 
 static void captioner_dealloc(PyObject *self)

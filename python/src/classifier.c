@@ -16,23 +16,17 @@ static const char *const activations[] = {[ATT_TEXT_ACTIVATION_MODEL] = "model",
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
+static att_status open_classifier(att_ctx *ctx, const model_arguments *a, PyObject *object)
+{
+    classifier *self = (classifier *)object;
+    self->info.size = sizeof self->info;
+    const att_status status = att_text_classifier_open(ctx, a->path.text, &a->options, &self->m);
+    return status ? status : att_text_classifier_describe(self->m, &self->info);
+}
+
 static PyObject *classifier_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    module_state *state = PyType_GetModuleState(type);
-    model_arguments a;
-    if (!model_arguments_read(state, args, keywords, &a))
-        return NULL;
-    classifier *self = PyObject_New(classifier, type);
-    if (!self)
-        return NULL;
-    self->m = NULL, self->info = (att_text_classifier_info){.size = sizeof self->info};
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_text_classifier_open(state->ctx, a.path.text, &a.options, &self->m);
-    LONG_CALL_END(status)
-    if (status == ATT_OK)
-        status = att_text_classifier_describe(self->m, &self->info);
-    return call_result(state, status, (PyObject *)self);
+    return model_new(type, args, keywords, open_classifier);
 }
 
 static void classifier_dealloc(PyObject *self)

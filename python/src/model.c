@@ -65,6 +65,21 @@ bool model_arguments_read(module_state *state, PyObject *args, PyObject *keyword
            read_compute(state, compute, &out->options.compute);
 }
 
+PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords,
+                    att_status (*open)(att_ctx *ctx, const model_arguments *a, PyObject *self))
+{
+    module_state *state = PyType_GetModuleState(type);
+    model_arguments a;
+    PyObject *self = model_arguments_read(state, args, keywords, &a) ? PyType_GenericAlloc(type, 0) : NULL;
+    if (!self)
+        return NULL;
+    att_status status;
+    LONG_CALL_BEGIN
+    status = open(state->ctx, &a, self);
+    LONG_CALL_END(status)
+    return call_result(state, status, self);
+}
+
 /* ---- ids of tokens */
 
 static bool read_id(module_state *state, PyObject *object, const char *name, int64_t at, int32_t *out)

@@ -19,6 +19,10 @@ typedef struct model_arguments {
 /* dtype: None or the name of a type of weights, "int8"; compute: None or what products compute, "bfloat16". false with
  * an exception */
 bool model_arguments_read(module_state *state, PyObject *args, PyObject *keywords, model_arguments *out);
+/* Makes an object of a model, whose members are zeros until `open`, which runs without the GIL, has opened it. NULL
+ * with an exception */
+PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords,
+                    att_status (*open)(att_ctx *ctx, const model_arguments *a, PyObject *self));
 
 /* Ids of tokens from an argument */
 typedef struct token_ids {

@@ -13,23 +13,17 @@ typedef struct recommender {
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
+static att_status open_recommender(att_ctx *ctx, const model_arguments *a, PyObject *object)
+{
+    recommender *self = (recommender *)object;
+    self->info.size = sizeof self->info;
+    const att_status status = att_recommender_open(ctx, a->path.text, &a->options, &self->m);
+    return status ? status : att_recommender_describe(self->m, &self->info);
+}
+
 static PyObject *recommender_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    module_state *state = PyType_GetModuleState(type);
-    model_arguments a;
-    if (!model_arguments_read(state, args, keywords, &a))
-        return NULL;
-    recommender *self = PyObject_New(recommender, type);
-    if (!self)
-        return NULL;
-    self->m = NULL, self->info = (att_recommender_info){.size = sizeof self->info};
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_recommender_open(state->ctx, a.path.text, &a.options, &self->m);
-    LONG_CALL_END(status)
-    if (status == ATT_OK)
-        status = att_recommender_describe(self->m, &self->info);
-    return call_result(state, status, (PyObject *)self);
+    return model_new(type, args, keywords, open_recommender);
 }
 
 static void recommender_dealloc(PyObject *self)

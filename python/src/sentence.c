@@ -13,23 +13,17 @@ typedef struct sentence {
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
+static att_status open_sentence(att_ctx *ctx, const model_arguments *a, PyObject *object)
+{
+    sentence *self = (sentence *)object;
+    self->info.size = sizeof self->info;
+    const att_status status = att_sentence_open(ctx, a->path.text, &a->options, &self->m);
+    return status ? status : att_sentence_describe(self->m, &self->info);
+}
+
 static PyObject *sentence_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    module_state *state = PyType_GetModuleState(type);
-    model_arguments a;
-    if (!model_arguments_read(state, args, keywords, &a))
-        return NULL;
-    sentence *self = PyObject_New(sentence, type);
-    if (!self)
-        return NULL;
-    self->m = NULL, self->info = (att_sentence_info){.size = sizeof self->info};
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_sentence_open(state->ctx, a.path.text, &a.options, &self->m);
-    LONG_CALL_END(status)
-    if (status == ATT_OK)
-        status = att_sentence_describe(self->m, &self->info);
-    return call_result(state, status, (PyObject *)self);
+    return model_new(type, args, keywords, open_sentence);
 }
 
 static void sentence_dealloc(PyObject *self)

@@ -11,23 +11,17 @@ typedef struct translator {
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
+static att_status open_translator(att_ctx *ctx, const model_arguments *a, PyObject *object)
+{
+    translator *self = (translator *)object;
+    self->info.size = sizeof self->info;
+    const att_status status = att_translator_open(ctx, a->path.text, &a->options, &self->m);
+    return status ? status : att_encoder_decoder_describe(att_translator_model(self->m), &self->info);
+}
+
 static PyObject *translator_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    module_state *state = PyType_GetModuleState(type);
-    model_arguments a;
-    if (!model_arguments_read(state, args, keywords, &a))
-        return NULL;
-    translator *self = PyObject_New(translator, type);
-    if (!self)
-        return NULL;
-    self->m = NULL, self->info = (att_encoder_decoder_info){.size = sizeof self->info};
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_translator_open(state->ctx, a.path.text, &a.options, &self->m);
-    LONG_CALL_END(status)
-    if (status == ATT_OK)
-        status = att_encoder_decoder_describe(att_translator_model(self->m), &self->info);
-    return call_result(state, status, (PyObject *)self);
+    return model_new(type, args, keywords, open_translator);
 }
 
 static void translator_dealloc(PyObject *self)

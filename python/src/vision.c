@@ -10,23 +10,17 @@ typedef struct image_model {
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
+static att_status open_image_model(att_ctx *ctx, const model_arguments *a, PyObject *object)
+{
+    image_model *self = (image_model *)object;
+    self->info.size = sizeof self->info;
+    const att_status status = att_image_model_open(ctx, a->path.text, &a->options, &self->m);
+    return status ? status : att_vit_describe(att_image_model_vit(self->m), &self->info);
+}
+
 static PyObject *image_model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    module_state *state = PyType_GetModuleState(type);
-    model_arguments a;
-    if (!model_arguments_read(state, args, keywords, &a))
-        return NULL;
-    image_model *self = PyObject_New(image_model, type);
-    if (!self)
-        return NULL;
-    self->m = NULL, self->info = (att_vit_info){.size = sizeof self->info};
-    att_status status;
-    LONG_CALL_BEGIN
-    status = att_image_model_open(state->ctx, a.path.text, &a.options, &self->m);
-    LONG_CALL_END(status)
-    if (status == ATT_OK)
-        status = att_vit_describe(att_image_model_vit(self->m), &self->info);
-    return call_result(state, status, (PyObject *)self);
+    return model_new(type, args, keywords, open_image_model);
 }
 
 static void image_model_dealloc(PyObject *self)
