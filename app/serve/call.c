@@ -70,6 +70,15 @@ void serve_refuse(serve_call *c, int status, const char *param, const char *form
     serve_error_answer(c->answer, c->route->errors, status, param, message);
 }
 
+bool serve_call_read(serve_call *c, const char *field, const serve_field *table, const json_t *object, void *to)
+{
+    serve_field_error why = {0};
+    const bool read = serve_fields_read(table, object, c->shared->settings->max_inputs, to, &why);
+    if (!read)
+        serve_refuse(c, 400, field, "%s: %s", field, why.message);
+    return read;
+}
+
 /* ---- answers ---- */
 
 cli_json serve_answer_open(serve_call *c)

@@ -61,6 +61,10 @@ void serve_refuse(serve_call *c, int status, const char *param, const char *form
 /* Fills an answer with an error. */
 void serve_error_answer(http_answer *a, serve_errors shape, int status, const char *param, const char *message);
 
+/* Reads by a table the object that is the value of a field, as if it were empty where it is NULL: not given. Returns
+ * false: the request was refused. */
+bool serve_call_read(serve_call *c, const char *field, const serve_field *table, const json_t *object, void *to);
+
 /* ---- answers ---- */
 
 /* Begins the answer's JSON: returns a writer, with nothing open. */

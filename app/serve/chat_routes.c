@@ -49,19 +49,6 @@ static const serve_field table[] = {
 
 /* ---- the route ---- */
 
-static bool check(serve_call *c, const serve_model *m, const chat_fields *f)
-{
-    if (f->top_logprobs > 0 && !f->logprobs) {
-        serve_refuse(c, 400, "top_logprobs", "top_logprobs: needs logprobs: true");
-        return false;
-    }
-    if (f->top_logprobs <= m->info.language.vocabulary)
-        return true;
-    serve_refuse(c, 400, "top_logprobs", "top_logprobs: %lld is more than the %lld tokens of %s",
-                 (long long)f->top_logprobs, (long long)m->info.language.vocabulary, m->id);
-    return false;
-}
-
 static void run(serve_call *c, void *fields)
 {
     chat_fields *f = fields;
@@ -71,8 +58,8 @@ static void run(serve_call *c, void *fields)
                             .stream = f->sampling.stream};
     if (f->max_completion_tokens > 0)
         f->sampling.max_tokens = f->max_completion_tokens;
-    if (r.model && check(c, r.model, f) && serve_usage_read(c, &f->sampling, &r.usage) &&
-        serve_sampling_read(c, r.model, &f->sampling, &r.sampling) &&
+    if (r.model && serve_top_check(c, r.model, "top_logprobs", f->logprobs, f->top_logprobs) &&
+        serve_usage_read(c, &f->sampling, &r.usage) && serve_sampling_read(c, r.model, &f->sampling, &r.sampling) &&
         serve_messages_prompt(c, r.model, &(serve_messages){.field = "messages", .list = f->messages}, r.sampling,
                               &r.prompts)) {
         r.sampling->options.log_probabilities = f->logprobs;

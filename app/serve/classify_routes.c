@@ -144,15 +144,6 @@ static bool read_sequences(serve_call *c, const json_t *inputs, sequences *s)
     return true;
 }
 
-static bool read_parameters(serve_call *c, const json_t *given, parameter_fields *p)
-{
-    serve_field_error why = {0};
-    const bool read = !given || serve_fields_read(parameter_table, given, 1, p, &why);
-    if (!read)
-        serve_refuse(c, 400, "parameters", "parameters: %s", why.message);
-    return read;
-}
-
 static void answer_predict(serve_call *c, void *fields)
 {
     static const att_text_activation functions[] = {[FUNCTION_SIGMOID] = ATT_TEXT_ACTIVATION_SIGMOID,
@@ -162,7 +153,7 @@ static void answer_predict(serve_call *c, void *fields)
     parameter_fields p = {0};
     sequences q = {0};
     serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_CLASSIFIER);
-    if (m && read_parameters(c, o->parameters, &p) && read_sequences(c, o->inputs, &q)) {
+    if (m && serve_call_read(c, "parameters", parameter_table, o->parameters, &p) && read_sequences(c, o->inputs, &q)) {
         const serve_labels labels = labels_of(m, p.top_k);
         const bool list = !q.single || o->parameters;
         serve_scoring s = {.field = "inputs",

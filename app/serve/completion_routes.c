@@ -64,11 +64,7 @@ static bool check(serve_call *c, const serve_model *m, const completion_fields *
                               "with logprobs");
         return false;
     }
-    if (f->logprobs <= size)
-        return true;
-    serve_refuse(c, 400, "logprobs", "logprobs: %lld is more than the %lld tokens of %s", (long long)f->logprobs,
-                 (long long)size, m->id);
-    return false;
+    return serve_top_check(c, m, "logprobs", true, f->logprobs);
 }
 
 static void run(serve_call *c, void *fields)

@@ -82,27 +82,14 @@ static const serve_field generate_table[] = {
 
 static bool read_options(serve_call *c, const json_t *options, serve_sampling_fields *to)
 {
-    serve_field_error e = {0};
-    json_t *none = json_object();
-    const bool read = serve_fields_read(option_table, options ? options : none, 1, to, &e);
-    json_decref(none);
-    if (!read)
-        serve_refuse(c, 400, "options", "options: %s", e.message);
-    return read;
+    return serve_call_read(c, "options", option_table, options, to);
 }
 
 static bool read_scores(serve_call *c, const serve_model *m, const text_fields *f, serve_sampling *s)
 {
     s->options.log_probabilities = f->logprobs;
     s->options.top = f->top_logprobs;
-    if (f->top_logprobs > 0 && !f->logprobs)
-        serve_refuse(c, 400, "top_logprobs", "top_logprobs: needs logprobs: true");
-    else if (f->top_logprobs > m->info.language.vocabulary)
-        serve_refuse(c, 400, "top_logprobs", "top_logprobs: %lld is more than the %lld tokens of %s",
-                     (long long)f->top_logprobs, (long long)m->info.language.vocabulary, m->id);
-    else
-        return true;
-    return false;
+    return serve_top_check(c, m, "top_logprobs", f->logprobs, f->top_logprobs);
 }
 
 /* Makes the prompt of /api/generate: of a conversation of one message, or the text itself. */

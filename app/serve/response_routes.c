@@ -81,11 +81,8 @@ static bool check(serve_call *c, const serve_model *m, const response_fields *f)
         serve_refuse(c, 400, "metadata", "metadata: is not an object");
     else if (!json_is_string(f->input) && !json_is_array(f->input))
         serve_refuse(c, 400, "input", "input: is not a text or a list of messages");
-    else if (f->top_logprobs > m->info.language.vocabulary)
-        serve_refuse(c, 400, "top_logprobs", "top_logprobs: %lld is more than the %lld tokens of %s",
-                     (long long)f->top_logprobs, (long long)m->info.language.vocabulary, m->id);
     else
-        return true;
+        return serve_top_check(c, m, "top_logprobs", true, f->top_logprobs);
     return false;
 }
 

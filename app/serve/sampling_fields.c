@@ -138,6 +138,19 @@ bool serve_sampling_read(serve_call *c, const serve_model *m, const serve_sampli
     return read_numbers(c, m, f, s) && read_bias(c, m, f->logit_bias, s) && read_stop(c, f->stop, s);
 }
 
+bool serve_top_check(serve_call *c, const serve_model *m, const char *field, bool logprobs, int64_t top)
+{
+    const int64_t tokens = m->info.language.vocabulary;
+    if (top > 0 && !logprobs)
+        serve_refuse(c, 400, field, "%s: needs logprobs: true", field);
+    else if (top > tokens)
+        serve_refuse(c, 400, field, "%s: %lld is more than the %lld tokens of %s", field, (long long)top,
+                     (long long)tokens, m->id);
+    else
+        return true;
+    return false;
+}
+
 bool serve_usage_read(serve_call *c, const serve_sampling_fields *f, bool *usage)
 {
     const json_t *o = f->stream_options, *include = json_object_get(o, "include_usage");

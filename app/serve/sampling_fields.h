@@ -54,6 +54,9 @@ typedef struct serve_sampling_fields {
 
 /* Reads them for a model. *out is freed by serve_sampling_free. Returns false: the request was refused. */
 bool serve_sampling_read(serve_call *c, const serve_model *m, const serve_sampling_fields *f, serve_sampling **out);
+/* Checks for how many alternatives of each token a field asks: not without log probabilities, and of a model with as
+ * many tokens. Returns false: the request was refused. */
+bool serve_top_check(serve_call *c, const serve_model *m, const char *field, bool logprobs, int64_t top);
 /* Reads stream_options.include_usage; false: the request was refused. */
 bool serve_usage_read(serve_call *c, const serve_sampling_fields *f, bool *usage);
 

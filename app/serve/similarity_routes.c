@@ -98,16 +98,10 @@ static void answer(serve_call *c, void *fields)
 {
     const similarity_fields *o = fields;
     sentence_fields s = {0};
-    parameter_fields p = {.truncate = true};
-    serve_field_error why = {0};
+    parameter_fields p = {0};
     serve_model *m = serve_call_model(c, o->model, ATT_SUBJECT_SENTENCE);
-    if (!m)
-        return;
-    if (!serve_fields_read(sentence_table, o->inputs, c->shared->settings->max_inputs, &s, &why))
-        serve_refuse(c, 400, "inputs", "inputs: %s", why.message);
-    else if (o->parameters && !serve_fields_read(parameter_table, o->parameters, 1, &p, &why))
-        serve_refuse(c, 400, "parameters", "parameters: %s", why.message);
-    else
+    if (m && serve_call_read(c, "inputs", sentence_table, o->inputs, &s) &&
+        serve_call_read(c, "parameters", parameter_table, o->parameters, &p))
         compare(c, m, &s, &p);
     serve_fields_free(sentence_table, &s);
 }
