@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-enum { THREADS = 3, SIDE = 40, FORKS = 1000, AT_ONCE = 8, IN_TIME = 60 /* seconds, of a child */ };
+enum { THREADS = 3, SIDE = 40, FORKS = 1000, AT_ONCE = 8, IN_TIME = 300 /* seconds, of a child */ };
 static const shape n = {2, 4, 2, 9, 20, 8, 8};
 
 typedef struct results {
