@@ -84,7 +84,7 @@ function check(command, line, is_span,    n, i, word, path, begins)
         sub(/,$/, "", word[i])
         if (word[i] == ";") path = "-"
         else if (begins && word[i] ~ /^(build\/)?attend$/) path = " "
-        else if (word[i] == "./dev" && word[i + 1] ~ /^[a-z]+$/) known("dev", word[i + 1], line)
+        else if (word[i] == "./dev" && word[i + 1] ~ /^[a-z-]+$/) known("dev", word[i + 1], line)
         else if (word[i] ~ /^-DATT_/) known("cmake", substr(word[i], 3), line)
         else if (path != "-" && word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) {
             check_option(path, word[i], word[i + 1], line)

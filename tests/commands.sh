@@ -24,7 +24,7 @@ trap 'rm -rf "$work"' EXIT
         }'
     "$attend" explain | sed -nE 's/^  ([a-z-]+) .*/command explain \1/p'
     "$attend" --version >/dev/null && echo "other --version"
-    sed -nE 's/^#: ([a-z]+) .*/dev \1/p' dev
+    sed -nE 's/^#: ([a-z-]+) .*/dev \1/p' dev scripts/*.sh
     sed -nE 's/^ *(option|set)\((ATT_[A-Z_]+) .*/cmake \2/p' CMakeLists.txt cmake/*.cmake
     grep -rhoE 'add_argument\("--[a-z-]+"' bench | sed 's/.*"\(.*\)"/other \1/'
 } >"$work/table"

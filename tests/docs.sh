@@ -10,7 +10,7 @@ bad=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print >"$work/files"
-sed -nE 's,^\./((src|include|app|python|tests|bench|fuzz|examples|cmake|runs|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
+sed -nE 's,^\./((src|include|app|python|tests|bench|fuzz|examples|cmake|runs|scripts|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
     grep -vE '/golden/.*[.][^p][^.]*$|/corpus/|_table[.]h$|[.](jsonl|tsv|csv)$|[^s][.]txt$|^tests/docs.sh$' >"$work/code"
 xargs awk -f cmake/without_comments.awk -f cmake/names.awk <"$work/code" >"$work/names"
 awk -f cmake/docs.awk "$work/files" "$work/names" README.md README.ja.md CONTRIBUTING.md SECURITY.md LAYERS docs/*.md \
@@ -83,7 +83,7 @@ awk -f cmake/lifetimes.awk include/*.h || bad=1
 diff docs/API.md "$new" || { echo "docs/API.md differs from the headers: UPDATE=1 tests/docs.sh"; bad=1; }
 
 # The last column of a row: files, and behind each the functions in it.
-sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"${rows:=$work/rows}"
+sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"$work/rows"
 while IFS= read -r row; do
     file=
     for name in $(echo "${row##* | }" | grep -oE '`[^`]+`' | tr -d '`'); do
@@ -94,8 +94,8 @@ while IFS= read -r row; do
         esac
     done
     [ -n "$file" ] || { echo "docs/PAINS.md: no test: $row"; bad=1; }
-done <"$rows"
-[ -s "$rows" ] || { echo "docs/PAINS.md has no table"; bad=1; }
+done <"$work/rows"
+[ -s "$work/rows" ] || { echo "docs/PAINS.md has no table"; bad=1; }
 # How much faster or slower attend is than others: "2.12 x" in these is a figure of docs/BENCHMARKS*.md, and that of
 # bench/results where a script has made the table.
 for page in README.md docs/COMPARISON.md; do

@@ -56,7 +56,7 @@ echo "component attend_restricted_models: the captioner is installed, and descri
 
 # A copy of ./dev in a folder of its own, where it finds all packages and builds nothing
 mkdir -p "$work/tree/build" "$work/bin"
-cp "$root/dev" "$work/tree/dev"
+cp -r "$root/dev" "$root/scripts" "$work/tree"
 for program in c++ cmake ninja pkg-config ldconfig; do
     printf '#!/bin/sh\necho "%s $*" >>"%s"\n' $program "$work/calls" >"$work/bin/$program"
     chmod +x "$work/bin/$program"
@@ -83,7 +83,7 @@ done
 echo "./dev install: with --all, both"
 
 # docs/INSTALL.md has the Debian package of all that ./dev installs to build and to test
-packages=$(sed -n 's/^build_packages=(\(.*\))/\1/p; s/^test_packages=("[^"]*" \(.*\))/\1/p' "$root/dev")
+packages=$(sed -n 's/^build_packages=(\(.*\))/\1/p; s/^test_packages=("[^"]*" \(.*\))/\1/p' "$root/scripts/packages.sh")
 [ "$(echo "$packages" | wc -w)" -ge 13 ] || fail "./dev has no packages: $packages"
 sed -n '/^## Packages/,/^- /s/^| [^|]* | \([^|]*\) |.*/ \1 /p' "$root/docs/INSTALL.md" >"$work/column"
 for package in $packages; do
