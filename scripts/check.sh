@@ -5,6 +5,9 @@ sources() {
     find . \( -path './build*' -o -path ./.git \) -prune -o -type f -regextype egrep -regex "$1" -print0
 }
 
+# Files of code, also that of the build, the checks and ./dev.
+code_files() { sources '[.]/(.*[.](c|h|cpp|cmake|awk|py|sh)|(.*/)?CMakeLists.txt|dev)'; }
+
 # Those that clang-format formats.
 formatted() { sources '.*[.](c|h|cpp)' | grep -zv '_table[.]h$'; }
 
@@ -43,8 +46,7 @@ check_tree() {
     echo "comments, messages and documents keep the rules of CONTRIBUTING.md that need no reader"
 
     title "limits"
-    find src app include python tests bench fuzz examples \( -name '*.[ch]' -o -name '*.cpp' \) \
-        -exec awk -f cmake/without_comments.awk -f cmake/limits.awk {} +
+    code_files | xargs -0 awk -f cmake/without_comments.awk -f cmake/limits.awk
     echo "no file, function or struct is too long"
 
     title "documents"
@@ -95,8 +97,7 @@ do_check() {
 
 #: sizes                 lines of code by file, without comments and blank lines, longest first, and totals
 do_sizes() {
-    sources '.*[.](c|h|cpp|cmake|awk|py|sh)|.*/CMakeLists.txt|./dev' |
-        xargs -0 awk -f cmake/without_comments.awk -f cmake/code_lines.awk
+    code_files | xargs -0 awk -f cmake/without_comments.awk -f cmake/code_lines.awk
 }
 
 #: files [FOLDER...]     what each file of src and app is for, or of these folders, as its first sentence says
