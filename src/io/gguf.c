@@ -148,13 +148,14 @@ static void locate_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t
     else if (!type->supported)
         att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s, which is not supported; %s are%s", t->name,
                       type->name, supported, instead);
-    else if (t->dim[t->rank - 1] % type->block)
-        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, not a multiple of the %d of %s",
-                      t->name, (long long)t->dim[t->rank - 1], type->block, type->name);
     if (g->status)
         return;
+    const int64_t block = att_dtype_block(type->dtype), row = t->dim[t->rank - 1];
+    if (row % block)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, not a multiple of the %lld of %s",
+                      t->name, (long long)row, (long long)block, type->name);
     t->type_name = type->name;
-    const bool overflow = __builtin_mul_overflow(t->elements / type->block, type->bytes, &t->bytes);
+    const bool overflow = __builtin_mul_overflow(t->elements / block, att_dtype_bytes(type->dtype, block), &t->bytes);
     if (offset % alignment)
         att_gguf_fail(g, ATT_ERR_FORMAT,
                       "tensor \"%.80s\" begins at byte %llu of the data, not a multiple of the %llu of "

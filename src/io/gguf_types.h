@@ -7,8 +7,6 @@
 typedef struct att_gguf_type {
     const char *name;
     int number; /* in files */
-    int block;  /* numbers in a block */
-    int bytes;  /* of a block */
     bool supported;
     att_dtype dtype; /* if it is supported */
 } att_gguf_type;

@@ -164,6 +164,25 @@ typedef struct att_int8_args {
 /* Numbers of a block of a row that is quantized for a product, and of those of B that have scales of their own */
 enum { ATT_QUANTIZED_BLOCK = 32 };
 
+/* Numbers of a stored block of the K types and IQ4_XS; the others have ATT_QUANTIZED_BLOCK. */
+enum { ATT_SUPER_BLOCK = 256 };
+
+/* Bytes of a stored block of each quantized type */
+enum {
+    ATT_Q8_0_BYTES = 34,
+    ATT_Q4_0_BYTES = 18,
+    ATT_Q4_1_BYTES = 20,
+    ATT_Q5_0_BYTES = 22,
+    ATT_Q5_1_BYTES = 24,
+    ATT_IQ4_NL_BYTES = 18,
+    ATT_Q2_K_BYTES = 84,
+    ATT_Q3_K_BYTES = 110,
+    ATT_Q4_K_BYTES = 144,
+    ATT_Q5_K_BYTES = 176,
+    ATT_Q6_K_BYTES = 210,
+    ATT_IQ4_XS_BYTES = 136
+};
+
 /* A product c [m, n] = a [m, k] times B^T for panels [first, last) of nr columns; see quantized.c. k is a multiple of
  * the block size. */
 typedef struct att_quantized_args {

@@ -23,10 +23,10 @@ enum {
     DEPTH = 512 / PANEL, /* blocks that are unpacked at a time: their words stay in a near cache */
     SIGNED_START = TILES ? 0 : ATT_SIGNED4_START,
     WORDS = BLOCK / 4,                                 /* words of a block of 32 */
-    MAX_BLOCKS = 8,                                    /* of 32 numbers, in a stored block */
+    MAX_BLOCKS = ATT_SUPER_BLOCK / BLOCK,              /* of 32 numbers, in a stored block */
     HALVES = ATT_LANES < WORDS ? 2 : 1,                /* vectors of a block */
     GROUP = ATT_LANES > WORDS ? ATT_LANES / WORDS : 1, /* blocks of a vector */
-    MAX_BYTES = 34                                     /* for each 32 numbers */
+    MAX_BYTES = ATT_Q8_0_BYTES                         /* the most for 32 numbers */
 };
 
 /* How the sums of products of a type are made: from signed bytes, from unsigned ones, or for each 16 numbers. */
@@ -42,18 +42,18 @@ typedef struct layout {
 } layout;
 
 static const layout layouts[] = {
-    [ATT_Q8_0] = {ATT_Q8_0, SIGNED, 34, 1, SIGNED_START, false},
-    [ATT_Q4_0] = {ATT_Q4_0, UNSIGNED, 18, 1, -8, false},
-    [ATT_Q4_1] = {ATT_Q4_1, UNSIGNED, 20, 1, 0, true},
-    [ATT_Q5_0] = {ATT_Q5_0, UNSIGNED, 22, 1, -16, false},
-    [ATT_Q5_1] = {ATT_Q5_1, UNSIGNED, 24, 1, 0, true},
-    [ATT_IQ4_NL] = {ATT_IQ4_NL, SIGNED, 18, 1, SIGNED_START, false},
-    [ATT_IQ4_XS] = {ATT_IQ4_XS, SIGNED, 136, 8, SIGNED_START, false},
-    [ATT_Q4_K] = {ATT_Q4_K, UNSIGNED, 144, 8, 0, true},
-    [ATT_Q5_K] = {ATT_Q5_K, UNSIGNED, 176, 8, 0, true},
-    [ATT_Q6_K] = {ATT_Q6_K, SIXTEENS, 210, 8, -32, false},
-    [ATT_Q3_K] = {ATT_Q3_K, SIXTEENS, 110, 8, -4, false},
-    [ATT_Q2_K] = {ATT_Q2_K, SIXTEENS, 84, 8, 0, true},
+    [ATT_Q8_0] = {ATT_Q8_0, SIGNED, ATT_Q8_0_BYTES, 1, SIGNED_START, false},
+    [ATT_Q4_0] = {ATT_Q4_0, UNSIGNED, ATT_Q4_0_BYTES, 1, -8, false},
+    [ATT_Q4_1] = {ATT_Q4_1, UNSIGNED, ATT_Q4_1_BYTES, 1, 0, true},
+    [ATT_Q5_0] = {ATT_Q5_0, UNSIGNED, ATT_Q5_0_BYTES, 1, -16, false},
+    [ATT_Q5_1] = {ATT_Q5_1, UNSIGNED, ATT_Q5_1_BYTES, 1, 0, true},
+    [ATT_IQ4_NL] = {ATT_IQ4_NL, SIGNED, ATT_IQ4_NL_BYTES, 1, SIGNED_START, false},
+    [ATT_IQ4_XS] = {ATT_IQ4_XS, SIGNED, ATT_IQ4_XS_BYTES, MAX_BLOCKS, SIGNED_START, false},
+    [ATT_Q4_K] = {ATT_Q4_K, UNSIGNED, ATT_Q4_K_BYTES, MAX_BLOCKS, 0, true},
+    [ATT_Q5_K] = {ATT_Q5_K, UNSIGNED, ATT_Q5_K_BYTES, MAX_BLOCKS, 0, true},
+    [ATT_Q6_K] = {ATT_Q6_K, SIXTEENS, ATT_Q6_K_BYTES, MAX_BLOCKS, -32, false},
+    [ATT_Q3_K] = {ATT_Q3_K, SIXTEENS, ATT_Q3_K_BYTES, MAX_BLOCKS, -4, false},
+    [ATT_Q2_K] = {ATT_Q2_K, SIXTEENS, ATT_Q2_K_BYTES, MAX_BLOCKS, 0, true},
 };
 
 /* ---- columns */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BLOCK = ATT_QUANTIZED_BLOCK, SUPER = 256, GROUPS = 16 }; /* numbers of the blocks; most groups in one */
+enum { BLOCK = ATT_QUANTIZED_BLOCK, SUPER = ATT_SUPER_BLOCK, GROUPS = 16 }; /* GROUPS: most of them in a block */
 
 typedef struct unpacked {
     int8_t q[SUPER];

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NUMBERS = 256, MAX_GROUPS = 16, LANES = 4, STEPS = 20, ROUNDS = 2 };
+enum { NUMBERS = ATT_SUPER_BLOCK, MAX_GROUPS = 16, LANES = 4, STEPS = 20, ROUNDS = 2 };
 /* If all numbers of a group are below the first, they count as 0, as their step does in f16; a step of numbers above
  * the second is infinite in f16. */
 static const float smallest = 0x1p-60f, largest = 0x1p40f;
