@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/proto.h"
+#include "text/base64.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_file.h"
 
@@ -123,20 +124,11 @@ static void make_post_processor(layout *l)
 
 /* ---- the file */
 
-static json_t *base64(att_ctx *ctx, att_byte_view data)
+static json_t *base64_of(att_ctx *ctx, att_byte_view data)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *x = (const unsigned char *)data.data;
     att_bytes text = {.ctx = ctx};
-    for (size_t i = 0; i < data.bytes; i += 3) {
-        const size_t n = data.bytes - i < 3 ? data.bytes - i : 3;
-        const uint32_t bits = (uint32_t)x[i] << 16 | (n > 1 ? (uint32_t)x[i + 1] << 8 : 0) | (n > 2 ? x[i + 2] : 0);
-        char four[4];
-        for (size_t k = 0; k < 4; k++)
-            four[k] = k <= n ? digits[bits >> (18 - 6 * k) & 63] : '=';
-        att_bytes_add(&text, four, 4);
-    }
-    json_t *y = text.status ? NULL : json_stringn(text.data ? text.data : "", text.count);
+    att_base64_write(&text, data);
+    json_t *y = text.status ? NULL : json_stringn(text.data, text.count);
     att_bytes_free(&text);
     return y;
 }
@@ -180,7 +172,7 @@ static void read_file(layout *l, const att_text_file *f, int class)
     if (charsmap.bytes > 0)
         check_made(l, json_object_set_new(l->root, "normalizer",
                                           json_pack("{s:s, s:o}", "type", "Precompiled", "precompiled_charsmap",
-                                                    base64(f->ctx, charsmap))) == 0);
+                                                    base64_of(f->ctx, charsmap))) == 0);
     att_sentencepiece_free(&m);
 }
 

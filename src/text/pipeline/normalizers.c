@@ -3,6 +3,7 @@
 
 #include <utf8proc.h>
 
+#include "text/base64.h"
 #include "text/pipeline/step.h"
 #include "text/pipeline/unicode_v16.h"
 #include "text/unicode_v8.h"
@@ -317,26 +318,11 @@ static void rewrite_precompiled(const void *step, att_edit *e)
     write_last(e, &last);
 }
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 static void read_precompiled(att_settings *s, att_step *step)
 {
     const char *text = att_settings_text(s, "precompiled_charsmap", NULL);
     att_bytes field = {.ctx = s->ctx};
-    uint32_t bits = 0;
-    const size_t n = strlen(text);
-    size_t i = 0;
-    for (; i < n && base64_digit(text[i]) >= 0; i++) {
-        bits = bits << 6 | (uint32_t)base64_digit(text[i]);
-        if (i % 4 > 0)
-            att_bytes_add_number(&field, bits >> (6 - 2 * (i % 4)) & 0xFF, 1);
-    }
-    if (!s->status && (strspn(text + i, "=") != n - i || n % 4))
+    if (!s->status && !att_base64_read(&field, text, strlen(text)))
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%sprecompiled_charsmap\" is not in base64", s->within);
     if (field.status && !s->status)
         s->status = field.status;
