@@ -14,6 +14,7 @@
 #include "cli/recommend/item_texts.h"
 #include "cli/recommend/lists.h"
 #include "cli/recommend/recommender.h"
+#include "cli/recommend/similar_items.h"
 #include "cli/recommend/training_data_check.h"
 #include "cli/recommend/untrained.h"
 #include "cli/recommend/vectors.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256, ITEMS = 4096 }; /* histories, and items for --all-items, at once */
+enum { BLOCK = 256 }; /* histories at once */
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static cli_texts users, histories, similar;
@@ -255,65 +256,6 @@ static int of_lines(work *w)
     return code;
 }
 
-static int of_similar(work *w)
-{
-    const cli_range shard = cli_shard_of(similar.n);
-    int code = CLI_DONE;
-    for (int64_t i = shard.first; !code && i < shard.end; i++) {
-        att_recommendation r;
-        const int64_t item = att_recommender_find_item(w->m.model, similar.text[i]);
-        if (item < 0)
-            return cli_fail("--similar: %s has no item \"%s\"", w->m.base.name, similar.text[i]);
-        code = cli_status(w->m.base.ctx, att_recommender_similar(w->m.model, item, &w->options, &r));
-        if (!code)
-            cli_lists_print(&w->lists, similar.text[i], NULL, &r, 0);
-        if (!code)
-            cli_untrained_note(&w->m, (int32_t)item);
-        if (!code)
-            att_recommendation_free(w->m.base.ctx, &r);
-    }
-    return code;
-}
-
-/* Prints the lists of items [first, end), and counts those without a vector. */
-static int of_items(work *w, int32_t *items, int64_t first, int64_t end, int64_t *without)
-{
-    att_recommendation r;
-    for (int64_t i = first; i < end; i++)
-        items[i - first] = (int32_t)i;
-    const int code =
-        cli_status(w->m.base.ctx, att_recommender_similar_items(w->m.model, end - first, items, &w->options, &r));
-    if (code)
-        return code;
-    cli_progress_clear();
-    for (int64_t i = first; i < end; i++) {
-        cli_lists_print(&w->lists, w->m.items[i], NULL, &r, i - first);
-        *without += r.items[(i - first) * r.k] < 0;
-    }
-    att_recommendation_free(w->m.base.ctx, &r);
-    return cli_output_flush(&w->out);
-}
-
-static int of_all_items(work *w)
-{
-    const cli_range r = cli_shard_of(w->m.info.items);
-    const int64_t all = r.end - r.first;
-    int64_t without = 0;
-    int32_t *items = malloc(ITEMS * sizeof *items);
-    int code = items ? CLI_DONE : cli_fail_memory();
-    for (int64_t i = r.first; !code && i < r.end; i += ITEMS) {
-        const int64_t end = i + ITEMS < r.end ? i + ITEMS : r.end;
-        code = of_items(w, items, i, end, &without);
-        cli_progress_show(&w->progress, end - r.first, "items", (double)(end - r.first) / (double)all);
-    }
-    free(items);
-    if (!code && without > 0)
-        cli_note("%lld of %lld items have no similar one, most often because they have no vector: neither a text nor "
-                 "an action in training",
-                 (long long)without, (long long)all);
-    return code;
-}
-
 /* ---- The work ------------------------------------------------------------------- */
 
 /* An option, and whether it is set. */
@@ -414,9 +356,10 @@ static void report(const work *w)
 /* Prints what is asked for, or with --vectors writes the vectors of the histories. */
 static int answer_each(work *w)
 {
+    const cli_similar_items items = {&w->m, &w->options, &w->lists, &w->out, &w->progress};
     cli_progress_begin(&w->progress);
-    const int code = all_items              ? of_all_items(w)
-                     : similar.n            ? of_similar(w)
+    const int code = all_items              ? cli_similar_items_print_all(&items)
+                     : similar.n            ? cli_similar_items_print(&items, &similar)
                      : users.n || all_users ? of_users(w)
                      : histories.n          ? of_histories(w)
                                             : of_lines(w);
