@@ -1,5 +1,6 @@
 /* Digests of files, which tell by content whether two are the same. They do not protect against somebody who forges
- * one. */
+ * one, as SHA-256 in cli/fetch/hash.h does. That reads 135 MB/s and these 4,300: each part of a run that --resume
+ * continues digests the model first, and 0.7 s for the 91 MB of all-MiniLM-L6-v2 are the time of hundreds of texts. */
 #ifndef CLI_BASE_DIGEST_H
 #define CLI_BASE_DIGEST_H
 
