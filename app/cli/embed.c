@@ -281,7 +281,7 @@ static int write_all(cli_embedder *m, cli_lines *in, cli_output *out)
 
 /* ---- The command ------------------------------------------------------------ */
 
-/* Returns whether it is a word of --format. */
+/* Returns whether a word is one of --format. */
 static bool is_format(const char *word)
 {
     for (int i = 0; i <= CLI_VECTORS_SQLITE; i++)
@@ -290,7 +290,7 @@ static bool is_format(const char *word)
     return false;
 }
 
-/* Returns whether it is a name that needs no quotes in SQL. */
+/* Returns whether SQL needs no quotes around a name. */
 static bool is_identifier(const char *name)
 {
     enum { LONGEST = 63 };

@@ -61,10 +61,10 @@ static void read(att_settings *s, const att_encoder_decoder_info *m, att_generat
 {
     att_search *o = &g->search;
     const int64_t last = m->target_vocabulary - 1;
-    const int64_t max = whole(s, "max_length", 2, MAX_TOKENS, m->max_positions); /* includes the start token */
-    const int64_t min = whole(s, "min_length", 0, MAX_TOKENS, 0);                /* includes the start token, but not
-                                                                                  * eos */
-    const int64_t min_new = whole(s, "min_new_tokens", 0, MAX_TOKENS, -1) + 1;   /* excludes eos */
+    /* max_length and min_length count the start token; the latter and min_new_tokens do not count eos. */
+    const int64_t max = whole(s, "max_length", 2, MAX_TOKENS, m->max_positions);
+    const int64_t min = whole(s, "min_length", 0, MAX_TOKENS, 0);
+    const int64_t min_new = whole(s, "min_new_tokens", 0, MAX_TOKENS, -1) + 1;
     o->vocabulary = m->target_vocabulary;
     o->beam = whole(s, "num_beams", 1, ATT_MAX_BEAMS, 1);
     o->n_best = 1;

@@ -4,7 +4,7 @@
 att_status att_progress_of(att_progress *p, att_ctx *ctx, const char *call, const att_call_options *options,
                            int64_t all)
 {
-    att_call_options o;
+    att_call_options o = {0};
     const att_status s = att_options_read(&o, sizeof o, options, "att_call_options");
     *p = (att_progress){.ctx = ctx, .call = call, .report = o.progress, .user = o.user, .all = all};
     return s;

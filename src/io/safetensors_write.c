@@ -18,6 +18,7 @@ typedef struct entry {
 } entry;
 
 typedef struct writer {
+    const char *call; /* the function's name, for errors */
     att_ctx *ctx;
     const char *path;
     bool follow;            /* a symbolic link */
@@ -179,18 +180,17 @@ static att_status write_all(writer *w)
     return att_replace_commit(&w->file);
 }
 
-static att_status check_arguments(att_ctx *ctx, int64_t n, const char *const *names, const att_tensor *tensors,
+static att_status check_arguments(const writer *w, const char *const *names, const att_tensor *tensors,
                                   const att_safetensors_options *o)
 {
     const void *const none = ""; /* stands for an array without elements, which may be NULL */
-    if (att_require("att_safetensors_write",
-                    ATT_NAMED({"names", n > 0 ? names : none}, {"tensors", n > 0 ? tensors : none},
-                              {"options.metadata", o->n_metadata > 0 ? o->metadata : none})))
+    if (att_require(w->call, ATT_NAMED({"names", w->n > 0 ? names : none}, {"tensors", w->n > 0 ? tensors : none},
+                                       {"options.metadata", o->n_metadata > 0 ? o->metadata : none})))
         return ATT_ERR_ARGUMENT;
-    if (n < 0 || n > INT32_MAX)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_write: n is %lld", (long long)n);
+    if (w->n < 0 || w->n > INT32_MAX)
+        return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s: n is %lld", w->call, (long long)w->n);
     if (o->dtype != ATT_F32 && o->dtype != ATT_F16 && o->dtype != ATT_BF16)
-        return att_fail(ctx, ATT_ERR_DTYPE, "att_safetensors_write: options.dtype is %s, not f32, f16 or bf16",
+        return att_fail(w->ctx, ATT_ERR_DTYPE, "%s: options.dtype is %s, not f32, f16 or bf16", w->call,
                         att_dtype_name(o->dtype));
     return ATT_OK;
 }
@@ -199,11 +199,11 @@ static att_status write_file(writer w, const char *const *names, const att_tenso
                              const att_safetensors_options *options)
 {
     att_ctx *ctx = w.ctx;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", w.path})))
+    if (att_require(w.call, ATT_NAMED({"ctx", ctx}, {"path", w.path})))
         return ATT_ERR_ARGUMENT;
     att_safetensors_options o;
     att_status s = att_options_read(&o, sizeof o, options, "att_safetensors_options");
-    s = s ? s : check_arguments(ctx, w.n, names, tensors, &o);
+    s = s ? s : check_arguments(&w, names, tensors, &o);
     if (s)
         return s;
     w.header.ctx = ctx;
@@ -220,21 +220,23 @@ static att_status write_file(writer w, const char *const *names, const att_tenso
 att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                  const att_tensor *tensors, const att_safetensors_options *options)
 {
-    return write_file((writer){.ctx = ctx, .path = path, .follow = true, .n = n}, names, tensors, options);
+    return write_file((writer){.call = __func__, .ctx = ctx, .path = path, .follow = true, .n = n}, names, tensors,
+                      options);
 }
 
 att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                            const att_tensor *tensors, const att_safetensors_options *options)
 {
-    return write_file((writer){.ctx = ctx, .path = path, .n = n}, names, tensors, options);
+    return write_file((writer){.call = __func__, .ctx = ctx, .path = path, .n = n}, names, tensors, options);
 }
 
 att_status att_safetensors_convert(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                    const att_tensor *tensors, const att_safetensors_options *options,
                                    const char *source, att_progress *progress)
 {
-    return write_file((writer){.ctx = ctx, .path = path, .n = n, .source = source, .progress = progress}, names,
-                      tensors, options);
+    return write_file(
+        (writer){.call = __func__, .ctx = ctx, .path = path, .n = n, .source = source, .progress = progress}, names,
+        tensors, options);
 }
 
 /* ---- parameters by name */

@@ -100,7 +100,7 @@ static att_status open_again(const att_vit *m, const char *folder, int64_t class
     att_vit_config c = m->config;
     c.info.classes = classes;
     return att_model_open_changed(
-        m->model.ctx, __func__, m->model.kind, folder, options,
+        m->model.ctx, "att_vit_open_for_classes", m->model.kind, folder, options,
         &(const att_model_change){.configured = set_config, .user = &c, .fresh = is_head, .seed = seed}, out);
 }
 

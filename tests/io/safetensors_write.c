@@ -231,6 +231,8 @@ static void places_that_cannot_be_written_are_named(void **state)
         assert_int_equal(att_error_number(), wrong[i].number);
         assert_int_equal(files_in(&f), 0);
     }
+    assert_int_equal(att_safetensors_write(ctx, NULL, 1, s.names, s.tensors, NULL), ATT_ERR_ARGUMENT);
+    check_message(ctx, "att_safetensors_write: path is NULL");
     folder_remove(&f);
     att_close(ctx);
 }

@@ -356,7 +356,8 @@ static int open_renewed(recommend_training *t, const att_training_options *commo
     return cli_base_model_end(&t->common, &t->next, code);
 }
 
-/* A training of the folder's own model that begins once more, killed before a checkpoint, may have replaced that. */
+/* Opens the training. One that began with the model of its own folder, FOLDER/base, and was killed before a checkpoint
+ * may have replaced that model: it is restored if the training begins once more. */
 static int open_any(void *training, const att_training_options *common)
 {
     recommend_training *t = training;
@@ -364,8 +365,9 @@ static int open_any(void *training, const att_training_options *common)
     const size_t n = strlen(o->folder);
     const bool in_folder =
         t->common.renewed || (model_name && !strncmp(model_name, o->folder, n) && !strcmp(model_name + n, "/base"));
-    t->common.in_folder = in_folder && !(t->texts.vectors && t->common.new_items > 0); /* because they are expensive to
-                                                                                        * compute */
+    /* If no step is better, the folder's model stays, without new items. If these have vectors of their texts, which
+     * are expensive to compute, the model that has them is written. */
+    t->common.in_folder = in_folder && !(t->texts.vectors && t->common.new_items > 0);
     int code = in_folder && !t->common.renewed && !o->resume ? cli_base_model_restore(o->folder, model_name) : CLI_DONE;
     if (!code)
         code = (t->common.renewed ? open_renewed : open_training)(t, common);

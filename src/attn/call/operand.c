@@ -75,7 +75,6 @@ void att_for_each_row(const att_call *c, att_row_function *f, int64_t n, att_str
 {
     enum { LINES_PER_TASK = 64, MAX_TASKS = 1 << 12 };
     line_job j = {.kernels = c->plan->kernels, .f = f, .n = n, .count = y.outer * y.inner, .x = x, .u = u, .y = y};
-    j.tasks = (j.count + LINES_PER_TASK - 1) / LINES_PER_TASK;
-    j.tasks = j.tasks < MAX_TASKS ? j.tasks : MAX_TASKS;
+    j.tasks = att_min(att_ceil_div(j.count, LINES_PER_TASK), MAX_TASKS);
     att_parallel_for(c->plan->ctx, (int)j.tasks, line_task, &j);
 }
