@@ -376,6 +376,36 @@ static void progress_is_for_the_terminal_that_there_is(void **state)
     }
 }
 
+/* A file gets a line every ten minutes: here after 599 seconds none, after 600 the first, then none. */
+static void progress_in_a_file_is_a_line_now_and_then(void **state)
+{
+    (void)state;
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        cli_progress p;
+        dup2(fileno(f), STDERR_FILENO);
+        cli_progress_begin(&p);
+        cli_progress_step(&p, 0, NAN, 0, 0);
+        p.begin -= 600;
+        p.shown -= 599;
+        cli_progress_step(&p, 10, 1, 600, 0.25);
+        p.shown -= 1;
+        cli_progress_step(&p, 20, 1, 1200, 0.5);
+        cli_progress_step(&p, 30, 1, 1800, 0.75);
+        cli_progress_end(&p);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    char text[256] = "";
+    assert_true(pread(fileno(f), text, sizeof text - 1, 0) > 0);
+    assert_string_equal(text, "step 20, loss 1.0000, 2 tokens/s  [#####     ]  50 %, 0:10:00 left\n");
+    fclose(f);
+}
+
 /* Two calls of 20 lines, and one whose share of the work is not known */
 static void calls_show_their_share_of_the_work(void **state)
 {
@@ -429,6 +459,7 @@ int main(void)
         cmocka_unit_test(colors_are_for_terminals_that_have_them),
         cmocka_unit_test(what_is_drawn_fits_a_narrow_terminal),
         cmocka_unit_test(progress_is_for_the_terminal_that_there_is),
+        cmocka_unit_test(progress_in_a_file_is_a_line_now_and_then),
         cmocka_unit_test(calls_show_their_share_of_the_work),
         cmocka_unit_test(a_training_on_a_simple_terminal_writes_lines),
     };

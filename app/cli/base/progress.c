@@ -17,14 +17,16 @@ double cli_seconds(void)
 
 void cli_progress_begin(cli_progress *p)
 {
-    *p = (cli_progress){.on = isatty(STDERR_FILENO), .plain = !cli_has_controls(stderr), .begin = cli_seconds()};
+    const bool plain = !cli_has_controls(stderr);
+    *p = (cli_progress){.on = true, .plain = plain, .begin = cli_seconds()};
+    p->every = !plain ? 0.2 : isatty(STDERR_FILENO) ? 30 : 600;
     p->shown = p->begin;
 }
 
 /* Returns whether it is time to show the line again. */
 static bool is_due(cli_progress *p, double now)
 {
-    if (!p->on || now - p->shown < (p->plain ? 30 : 0.2))
+    if (!p->on || now - p->shown < p->every)
         return false;
     p->shown = now;
     return true;
@@ -120,7 +122,7 @@ void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count
     const double now = cli_seconds(), spent = now - p->begin;
     if (isnan(loss)) {
         p->first = share;
-        p->shown = 0;
+        p->shown = isatty(STDERR_FILENO) ? 0 : p->shown;
     }
     if (!is_due(p, now))
         return;

@@ -1,5 +1,6 @@
-/* Shows progress on standard error if that is a terminal: one line that is replaced, or, if the terminal cannot do
- * that, a new line sometimes. No line is wider than the terminal. */
+/* Shows progress on standard error: one line that is replaced, or, if the terminal cannot do that, a new line
+ * sometimes. No line is wider than the terminal. A file or a pipe gets a line every ten minutes, so that the log of a
+ * job shows where it is, and that of a shorter one has no such lines. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -11,6 +12,7 @@ typedef struct cli_progress {
     bool on;
     bool plain;          /* lines are not replaced */
     double begin, shown; /* seconds */
+    double every;        /* seconds between two lines */
     double first;        /* share that was done at the beginning */
     const char *unit;    /* unit that a training counts, such as "images"; NULL: tokens */
 } cli_progress;
