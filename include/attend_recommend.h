@@ -189,6 +189,9 @@ typedef struct att_holdout_options {
                                      * test; 0: 0.1 */
     double valid_from,
         test_from; /* instead of shares, the two points in time, the first before the second; both 0: shares are used */
+    int64_t held_out_users; /* the most users of whom actions are held out, spread evenly over those with
+                             * min_actions or more; the others are for training only; 0: all. Ranking 100,000 users
+                             * gives intervals of some thousandths, and of a large log takes a fraction of the time */
 } att_holdout_options;
 /* Splits a log, which must outlive the result. options or NULL: defaults. Errors of ATT_HOLDOUT_TIME: a log without
  * times; shares or points in time that leave no action before or between the points. */
@@ -209,6 +212,7 @@ typedef struct att_holdout_info {
     int64_t train_only;           /* users with fewer than min_actions actions */
     int64_t without_history[2];   /* ATT_HOLDOUT_TIME: users whose first action is of the part; they are not cases */
     double valid_from, test_from; /* ATT_HOLDOUT_TIME */
+    int64_t not_held_out;         /* users with min_actions or more beyond the held_out_users */
 } att_holdout_info;
 ATT_API att_status att_holdout_describe(const att_holdout *h, att_holdout_info *info);
 /* Returns a user's actions for training; count 0: none, or out of range. */

@@ -6,7 +6,7 @@ from attend import _attend, _columns
 from attend._model import Model
 from attend.sentence_transformer import converter, progress_bar
 
-_SPLIT = ("kind", "min_actions", "valid_share", "test_share", "valid_from", "test_from")
+_SPLIT = ("kind", "min_actions", "held_out_users", "valid_share", "test_share", "valid_from", "test_from")
 _READ = ("drop_duplicates", "min_count", "skip_bad_lines")
 
 

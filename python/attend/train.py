@@ -241,8 +241,9 @@ class Recommendation(Training):
     _kind, _measure = "recommendation", ("ndcg", 1)
     _defaults = {**_COMMON, "patience": 5}
     _network = {"block": None, "hidden": None, "layers": None, "heads": None, "intermediate": None, "max_positions": None}
-    _log = {"user": None, "item": None, "time": "", "split": "leave-one-out", "min_actions": 0, "valid_share": 0.0, "test_share": 0.0,
-            "valid_from": 0.0, "test_from": 0.0, "drop_duplicates": False, "min_count": 0, "skip_bad_lines": 0}
+    _log = {"user": None, "item": None, "time": "", "split": "leave-one-out", "min_actions": 0, "held_out_users": 0,
+            "valid_share": 0.0, "test_share": 0.0, "valid_from": 0.0, "test_from": 0.0, "drop_duplicates": False, "min_count": 0,
+            "skip_bad_lines": 0}
     _struct = {"batch": 128, "with_replacement": False, "loss": "softmax", "negatives": 0, "calibration": None, "mask_share": 0.0,
                "last_mask_share": 0.0, "dropout": 0.2, "model": None}
     _own = {**_struct, **_network, **_log, "arch": None, "exclude_seen": False, "validate_candidates": "all"}

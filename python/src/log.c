@@ -24,13 +24,10 @@ static const option_field reading[] = {
 
 static const char *const splits[] = {"leave-one-out", "time", "none", NULL};
 static const option_field splitting[] = {
-    OPTION_OF(att_holdout_options, kind, splits),
-    OPTION(INTEGER, att_holdout_options, min_actions),
-    OPTION(DOUBLE, att_holdout_options, valid_share),
-    OPTION(DOUBLE, att_holdout_options, test_share),
-    OPTION(DOUBLE, att_holdout_options, valid_from),
-    OPTION(DOUBLE, att_holdout_options, test_from),
-    {NULL, OPTION_BOOL, 0, NULL},
+    OPTION_OF(att_holdout_options, kind, splits),         OPTION(INTEGER, att_holdout_options, min_actions),
+    OPTION(DOUBLE, att_holdout_options, valid_share),     OPTION(DOUBLE, att_holdout_options, test_share),
+    OPTION(DOUBLE, att_holdout_options, valid_from),      OPTION(DOUBLE, att_holdout_options, test_from),
+    OPTION(INTEGER, att_holdout_options, held_out_users), {NULL, OPTION_BOOL, 0, NULL},
 };
 
 enum { USERS, ITEMS, TIMES, COLUMNS };

@@ -52,6 +52,15 @@ def test_bits_are_those_of_the_tool(fitted, tmp_path):
     assert weights(folder) == weights(tmp_path / "file")
 
 
+def test_actions_of_some_users_are_held_out():
+    from attend.recommender import open_log
+    info = {n: open_log(FRAME, held_out_users=n).info for n in (0, 7)}
+    assert [info[n]["valid_cases"] for n in (0, 7)] == [40, 7]
+    assert [info[n]["train_actions"] for n in (0, 7)] == [len(ROWS) - 2 * 40, len(ROWS) - 2 * 7]
+    with pytest.raises(ValueError, match="^held_out_users is -1, expected 0 or more"):
+        open_log(FRAME, held_out_users=-1)
+
+
 def test_logs_are_the_same_however_they_come(fitted):
     assert read(FRAME) == HISTORIES
     assert read(USERS, ITEMS, TIMES) == HISTORIES

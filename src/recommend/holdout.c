@@ -108,15 +108,44 @@ static void split_by_time(att_holdout *h, int64_t user, int64_t begin, int64_t e
     add_first(h, ATT_HOLDOUT_PART_TEST, user, test, end);
 }
 
-static void split_user(att_holdout *h, int64_t user, int64_t min_actions)
+/* The users with enough actions, and how many of them are chosen. */
+typedef struct chosen {
+    int64_t min_actions, enough, wanted;
+    int64_t before; /* users with enough actions before the next one */
+} chosen;
+
+static int64_t actions_of(const att_interactions *log, int64_t user)
+{
+    return log->offsets[user + 1] - log->offsets[user];
+}
+
+static chosen begin_choice(const att_interactions *log, const att_holdout_options *o)
+{
+    chosen c = {.min_actions = o->min_actions ? o->min_actions : MIN_ACTIONS};
+    for (int64_t u = 0; u < log->info.users; u++)
+        c.enough += actions_of(log, u) >= c.min_actions;
+    c.wanted = o->held_out_users ? att_min(o->held_out_users, c.enough) : c.enough;
+    return c;
+}
+
+/* Returns whether the next user with enough actions is chosen: if a third of them is wanted, every third one. */
+static bool choose(chosen *c)
+{
+    const int64_t before = c->before++;
+    return c->before * c->wanted / c->enough > before * c->wanted / c->enough;
+}
+
+static void split_user(att_holdout *h, int64_t user, chosen *c)
 {
     const int64_t begin = h->log->offsets[user], end = h->log->offsets[user + 1];
     const bool by_time = h->info.kind == ATT_HOLDOUT_TIME;
     h->train_end[user] = by_time ? first_from(h->log, begin, end, h->info.valid_from) : end;
     if (h->info.kind == ATT_HOLDOUT_NONE)
         return;
-    if (end - begin < min_actions)
+    if (end - begin < c->min_actions)
         h->info.train_only++;
+    else if (!choose(c))
+        h->info.not_held_out++;
     else if (by_time)
         split_by_time(h, user, begin, end);
     else
@@ -160,24 +189,24 @@ static void count_cases(att_holdout *h, att_holdout_part part)
 
 /* ---- the object */
 
-static att_status allocate(att_holdout *h)
+static att_status allocate(att_holdout *h, int64_t cases)
 {
     const size_t users = (size_t)h->log->info.users, items = (size_t)h->log->info.items;
     h->train_end = att_alloc(h->ctx, users, sizeof *h->train_end);
     h->counts = att_calloc(h->ctx, items, sizeof *h->counts);
     for (int part = 0; part < 2; part++)
-        h->cases[part] = att_alloc(h->ctx, users, sizeof *h->cases[part]);
+        h->cases[part] = att_alloc(h->ctx, (size_t)cases, sizeof *h->cases[part]);
     return h->train_end && h->counts && h->cases[0] && h->cases[1] ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 static att_status split(att_holdout *h, const att_holdout_options *o)
 {
-    att_status e = allocate(h);
+    chosen c = begin_choice(h->log, o);
+    att_status e = allocate(h, c.wanted);
     if (e)
         return e;
-    const int64_t min_actions = o->min_actions ? o->min_actions : MIN_ACTIONS;
     for (int64_t u = 0; u < h->log->info.users; u++)
-        split_user(h, u, min_actions);
+        split_user(h, u, &c);
     count_training(h);
     if (h->info.actions == 0)
         return att_fail(h->ctx, ATT_ERR_ARGUMENT, "no action is left for training: validation is from %.17g on",
@@ -196,6 +225,9 @@ static att_status check_options(const att_interactions *log, att_holdout_options
     if (o->min_actions != 0 && o->min_actions < min)
         return att_fail(log->ctx, ATT_ERR_ARGUMENT, "min_actions is %lld, expected 0 or at least %lld",
                         (long long)o->min_actions, (long long)min);
+    if (o->held_out_users < 0)
+        return att_fail(log->ctx, ATT_ERR_ARGUMENT, "held_out_users is %lld, expected 0 or more",
+                        (long long)o->held_out_users);
     if (!by_time && (o->valid_share != 0 || o->test_share != 0 || o->valid_from != 0 || o->test_from != 0))
         return att_fail(log->ctx, ATT_ERR_ARGUMENT, "shares and points in time are for ATT_HOLDOUT_TIME only");
     return by_time ? find_points(log, o) : ATT_OK;

@@ -107,6 +107,46 @@ static void users_with_few_actions_are_for_training_only(void **state)
     att_interactions_free(log);
 }
 
+/* Of users a to j, of whom e and h have too few actions, every other one is held out. The others have all actions for
+ * training, or those before the point in time. */
+static void held_out_users_are_spread_evenly(void **state)
+{
+    (void)state;
+    att_interactions *log = log_of("aaabbbcccdddeefffggghiiijjj", "xyzxyzxyzxyzxyxyzxyzxxyzxyz");
+    static const struct {
+        int64_t wanted;
+        const char *users;
+    } expected[] = {{0, "abcdfgij"}, {1, "j"}, {2, "dj"}, {3, "cgj"}, {4, "bdgj"}, {8, "abcdfgij"}, {99, "abcdfgij"}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        att_holdout *h = hold_out(log, ATT_OPTIONS(att_holdout_options, .held_out_users = expected[i].wanted));
+        const att_holdout_info info = describe_holdout(h);
+        const int64_t n = (int64_t)strlen(expected[i].users);
+        assert_int_equal(info.train_only, 2);
+        assert_int_equal(info.not_held_out, 8 - n);
+        assert_int_equal(info.actions, 27 - 2 * n);
+        for (int part = ATT_HOLDOUT_PART_VALID; part <= ATT_HOLDOUT_PART_TEST; part++) {
+            assert_int_equal(info.cases[part], n);
+            for (int64_t k = 0; k < n; k++) {
+                att_holdout_case c;
+                assert_int_equal(att_holdout_get(h, (att_holdout_part)part, k, &c), ATT_OK);
+                assert_int_equal(*att_interactions_user(log, c.user), expected[i].users[k]);
+                assert_int_equal(att_holdout_train(h, c.user).count, 1);
+            }
+        }
+        att_holdout_free(h);
+    }
+    att_holdout *all = hold_out_by_time(golden_log),
+                *some = hold_out(golden_log,
+                                 ATT_OPTIONS(att_holdout_options, .kind = ATT_HOLDOUT_TIME,
+                                             .valid_from = describe_holdout(all).valid_from,
+                                             .test_from = describe_holdout(all).test_from, .held_out_users = 2));
+    assert_int_equal(describe_holdout(some).actions, describe_holdout(all).actions);
+    assert_in_range(describe_holdout(some).cases[ATT_HOLDOUT_PART_TEST], 1, 2);
+    att_holdout_free(all);
+    att_holdout_free(some);
+    att_interactions_free(log);
+}
+
 static void assert_refused(const att_interactions *log, const att_holdout_options *options, const char *says)
 {
     att_holdout *h;
@@ -127,6 +167,7 @@ static void options_that_do_not_fit_are_refused(void **state)
     assert_refused(timed, OPTIONS(.kind = (att_holdout_kind)7), "kind is 7");
     assert_refused(timed, OPTIONS(.min_actions = 2), "min_actions is 2, expected 0 or at least 3");
     assert_refused(timed, OPTIONS(.min_actions = -1), "min_actions is -1");
+    assert_refused(timed, OPTIONS(.held_out_users = -1), "held_out_users is -1, expected 0 or more");
     assert_refused(timed, OPTIONS(.valid_share = 0.1), "for ATT_HOLDOUT_TIME only");
     assert_refused(timed, OPTIONS(.kind = ATT_HOLDOUT_TIME, .valid_share = 0.6, .test_share = 0.4),
                    "valid_share + test_share is 1, not in (0, 1)");
@@ -155,6 +196,7 @@ int main(void)
         cmocka_unit_test(the_last_two_actions_are_held_out),
         cmocka_unit_test(points_in_time_are_the_same_for_all_users),
         cmocka_unit_test(users_with_few_actions_are_for_training_only),
+        cmocka_unit_test(held_out_users_are_spread_evenly),
         cmocka_unit_test(options_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

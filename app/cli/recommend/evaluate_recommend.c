@@ -92,12 +92,13 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
 {
     const bool points = is_typed("valid-from") || is_typed("test-from"),
                shares = is_typed("valid-share") || is_typed("test-share");
-    double min_actions = (double)data.min_actions;
+    double min_actions = (double)data.min_actions, held_out_users = (double)data.held_out_users;
     const struct {
         const char *name;
         double *is, was;
         bool excluded; /* by an option that was given */
     } numbers[] = {{"min-actions", &min_actions, (double)was->min_actions, false},
+                   {"held-out-users", &held_out_users, (double)was->held_out_users, false},
                    {"valid-share", &data.valid_share, was->valid_share, points},
                    {"test-share", &data.test_share, was->test_share, points}};
     const struct {
@@ -126,6 +127,7 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
             *times[i].is = times[i].was;
     }
     data.min_actions = (int64_t)min_actions;
+    data.held_out_users = (int64_t)held_out_users;
 }
 
 /* Reads and splits as the training did, except for options that were given. If the model may have been trained on
@@ -164,7 +166,9 @@ enum { EASE_ITEMS = 4000 }; /* of a log for which EASE takes seconds */
 
 static int measure_at(evaluation *e, evaluated *s, const att_scorer *scorer, int at)
 {
-    cli_share p = cli_share_of_call("histories", e->log.held.cases[protocol.part]);
+    char unit[96];
+    snprintf(unit, sizeof unit, "histories by %.80s", s->name);
+    cli_share p = cli_share_of_call(unit, e->log.held.cases[protocol.part]);
     const att_ranking_options *o = ATT_OPTIONS(
         att_ranking_options, .part = (att_holdout_part)protocol.part, .k = e->cutoff[at],
         .exclude_seen = protocol.exclude_seen, .leave_out_unseen = protocol.leave_out_unseen,

@@ -42,6 +42,9 @@ static void print_split(const evaluation *e)
                (long long)h->without_history[e->protocol->part], plural(h->without_history[e->protocol->part]),
                h->without_history[e->protocol->part] == 1 ? "is" : "are", (long long)h->train_only,
                (long long)e->data->min_actions, h->train_only == 1 ? "is" : "are");
+    if (h->not_held_out > 0)
+        printf("            %lld more user%s for training only, by --held-out-users %lld\n", (long long)h->not_held_out,
+               h->not_held_out == 1 ? " is" : "s are", (long long)e->data->held_out_users);
 }
 
 static void print_candidates(const evaluation *e)
@@ -191,6 +194,7 @@ static void json_training(cli_json *j, const evaluation *e)
     cli_json_integer(j, "users", h->users);
     cli_json_integer(j, "items", h->items);
     cli_json_integer(j, "users_only", h->train_only);
+    cli_json_integer(j, "users_not_held_out", h->not_held_out);
     cli_json_end(j);
     if (h->kind == ATT_HOLDOUT_TIME) {
         cli_json_number(j, "valid_from", h->valid_from, 17);

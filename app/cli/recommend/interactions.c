@@ -127,6 +127,9 @@ static int check_other_split(const cli_interactions_options *o)
     if (o->valid_share > 0 || o->test_share > 0)
         return cli_misuse("--%s-share %g is for --split time, but here the split is %s", valid ? "valid" : "test",
                           valid ? o->valid_share : o->test_share, split);
+    if (o->split == ATT_HOLDOUT_NONE && o->held_out_users)
+        return cli_misuse("--held-out-users %lld is for a split that holds out actions, but here the split is none",
+                          (long long)o->held_out_users);
     if (o->split == ATT_HOLDOUT_NONE && o->min_actions)
         return cli_misuse("--min-actions %lld is for a split that holds out actions, but here the split is none",
                           (long long)o->min_actions);
@@ -267,9 +270,10 @@ int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_inter
     int code = read_points(l, o, &valid_from, &test_from);
     if (code)
         return code;
-    const att_holdout_options *split = ATT_OPTIONS(
-        att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
-        .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
+    const att_holdout_options *split =
+        ATT_OPTIONS(att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
+                    .held_out_users = o->held_out_users, .valid_share = o->valid_share, .test_share = o->test_share,
+                    .valid_from = valid_from, .test_from = test_from);
     const att_status s = att_holdout_new(l->log, split, &l->holdout);
     if (s)
         note_rest(l); /* before the error, because its reason may be among the notes */

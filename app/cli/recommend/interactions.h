@@ -17,11 +17,11 @@ typedef struct cli_interactions_options {
     const char *event, *event_column; /* "purchase,cart" */
     double min_rating;                /* NAN: not given */
     const char *rating_column;
-    int64_t min_count;                  /* 0: not given */
-    int split;                          /* att_holdout_kind; -1: not given */
-    int64_t min_actions;                /* 0: not given */
-    double valid_share, test_share;     /* 0: not given */
-    const char *valid_from, *test_from; /* times as typed; NULL: not given */
+    int64_t min_count;                   /* 0: not given */
+    int split;                           /* att_holdout_kind; -1: not given */
+    int64_t min_actions, held_out_users; /* 0: not given */
+    double valid_share, test_share;      /* 0: not given */
+    const char *valid_from, *test_from;  /* times as typed; NULL: not given */
 } cli_interactions_options;
 
 /* clang-format off */
@@ -60,6 +60,9 @@ typedef struct cli_interactions_options {
              "points in time; or nothing; default: leave-one-out"},                                                  \
     {"min-actions", 0, "N", .integer = &(o).min_actions, .min = 1, .max = 1 << 30, .quiet = true,                              \
      .help = "users with fewer actions are for training only; default: 3"},                                          \
+    {"held-out-users", 0, "N", .integer = &(o).held_out_users, .min = 1, .max = INT32_MAX, .quiet = true,            \
+     .help = "hold out actions of at most N users, spread evenly over those with --min-actions; the others are for "  \
+             "training only; of a large log 100000 give narrow intervals in a fraction of the time; default: all"},    \
     {"valid-share", 0, "SHARE", .number = &(o).valid_share, .max = 0.99, .above_min = true, .quiet = true,                              \
      .help = "--split time: share of the actions from the point of validation to that of the test; default: 0.1"},   \
     {"test-share", 0, "SHARE", .number = &(o).test_share, .max = 0.99, .above_min = true, .quiet = true,                                \

@@ -389,7 +389,7 @@ static void use_all(void *training)
     recommend_training *t = training;
     *t = (recommend_training){.common = t->common};
     data.split = ATT_HOLDOUT_NONE;
-    data.min_actions = 0;
+    data.min_actions = data.held_out_users = 0;
     data.valid_share = data.test_share = 0;
     data.valid_from = data.test_from = NULL;
 }
@@ -438,6 +438,7 @@ static int check_counting(const cli_training *t)
                                        "min-count",
                                        "split",
                                        "min-actions",
+                                       "held-out-users",
                                        "valid-share",
                                        "test-share",
                                        "valid-from",

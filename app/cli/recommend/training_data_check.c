@@ -12,8 +12,8 @@
 json_t *cli_training_data_of(const json_t *training, const char *model, bool renewed)
 {
     static const char *const names[] = {"bytes", "checksums"};
-    static const char *const options[] = {"data",       "split",      "min-actions", "valid-share",
-                                          "test-share", "valid-from", "test-from"};
+    static const char *const options[] = {"data",        "split",      "min-actions", "held-out-users",
+                                          "valid-share", "test-share", "valid-from",  "test-from"};
     const json_t *before = json_object_get(training, "learnt");
     json_t *all = json_is_array(before) ? json_copy((json_t *)before) : json_array();
     json_t *own = json_pack("{s:s}", "model", model);
@@ -58,6 +58,7 @@ void cli_training_data_split(const json_t *options, cli_interactions_options *o)
     *o = (cli_interactions_options){CLI_INTERACTIONS_DEFAULTS};
     o->split = split_number(text_of(options, "split"));
     o->min_actions = (int64_t)number_of(options, "min-actions", 0);
+    o->held_out_users = (int64_t)number_of(options, "held-out-users", 0);
     o->valid_share = number_of(options, "valid-share", 0);
     o->test_share = number_of(options, "test-share", 0);
     o->valid_from = text_of(options, "valid-from");
@@ -70,6 +71,8 @@ static bool covers(const cli_interactions_options *was, const cli_interactions_o
 {
     if (was->split != is->split)
         return false;
+    if (was->split == ATT_HOLDOUT_LEAVE_ONE_OUT && was->held_out_users) /* which they are depends on both numbers */
+        return was->held_out_users == is->held_out_users && was->min_actions == is->min_actions;
     if (was->split == ATT_HOLDOUT_LEAVE_ONE_OUT)
         return was->min_actions <= is->min_actions;
     return was->valid_share == is->valid_share && was->test_share == is->test_share &&
@@ -94,8 +97,10 @@ static void add_number(char *text, size_t size, const char *name, double x)
 static void write_split(const cli_interactions_options *o, char *text, size_t size)
 {
     snprintf(text, size, "--split %s", cli_split_name((att_holdout_kind)o->split));
-    if (o->split == ATT_HOLDOUT_LEAVE_ONE_OUT)
+    if (o->split == ATT_HOLDOUT_LEAVE_ONE_OUT) {
         add_number(text, size, "min-actions", (double)o->min_actions);
+        add_number(text, size, "held-out-users", (double)o->held_out_users);
+    }
     add_number(text, size, "valid-share", o->valid_share);
     add_number(text, size, "test-share", o->test_share);
     add_option(text, size, "valid-from", o->valid_from);

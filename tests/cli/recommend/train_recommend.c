@@ -221,6 +221,27 @@ static void the_split_is_that_of_the_training(void **state)
     assert_has(tool_err, "timed was trained with --test-share 0.2, not as here: ");
 }
 
+/* So are the users who are held out; a model that was trained on others' last actions is reported. */
+static void held_out_users_are_those_of_the_training(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 --held-out-users 30 -o some && $A evaluate recommend -m some -d ring.txt"),
+                     0);
+    assert_has(tool_err, "; 30 for validation and 30 for the test");
+    assert_has(tool_out, "held out    leave-one-out: the last action of each of 30 users with 3 actions or more,");
+    assert_has(tool_out, "90 more users are for training only, by --held-out-users 30\n");
+    assert_int_equal(tool("$A evaluate recommend -m some -d ring.txt --held-out-users 20 --json"), 0);
+    assert_has(tool_err, "some was trained with --held-out-users 30, not as here: ");
+    json_t *v = line_json(0);
+    assert_int_equal(number(json_object_get(v, "training"), "users_not_held_out"), 100);
+    json_decref(v);
+    assert_int_equal(tool("$A train recommend --data ring.txt -m some --epochs 1 --held-out-users 30 -o again"), 0);
+    assert_null(strstr(tool_err, "began with some"));
+    assert_int_equal(tool("$A train recommend --data ring.txt -m some --epochs 1 -o more"), 0);
+    assert_has(tool_err, "attend: more began with some, which was trained with --split leave-one-out --min-actions 3 "
+                         "--held-out-users 30, not as here: ");
+}
+
 /* A model that was made from another one knows what that was trained on. */
 static void what_the_first_model_was_trained_on_is_reported(void **state)
 {
@@ -474,6 +495,8 @@ static void what_cannot_be_trained_on_is_named(void **state)
         {TRAIN "--arch bert4rec --block sasrec -o x", 2, "--block sasrec is for --arch sasrec"},
         {TRAIN "--min-actions 1 -o x", 2, "--min-actions 1 is less than 3"},
         {TRAIN "--min-actions 4 --split none -o x", 2, "--min-actions 4 is for a split that holds out"},
+        {TRAIN "--held-out-users 4 --split none -o x", 2, "--held-out-users 4 is for a split that holds out"},
+        {TRAIN "--held-out-users 0 -o x", 2, "--held-out-users: \"0\" is not a whole number from 1"},
         {TRAIN "--split none --patience 2 -o x", 2, "--patience 2 needs a validation: --split leave-one-out or time"},
         {TRAIN "--split time --valid-share 0.7 --test-share 0.7 -o x", 2, "--valid-share 0.7 and --test-share 0.7"},
         {TRAIN "--split time --valid-share 0.7 --test-from 7 -o x", 2, "--valid-share does not go with --test-from"},
@@ -505,6 +528,7 @@ int main(void)
         cmocka_unit_test(the_log_begins_with_all_options),
         cmocka_unit_test(all_losses_blocks_and_architectures_train),
         cmocka_unit_test(the_split_is_that_of_the_training),
+        cmocka_unit_test(held_out_users_are_those_of_the_training),
         cmocka_unit_test(what_the_first_model_was_trained_on_is_reported),
         cmocka_unit_test(items_that_the_model_knows_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
