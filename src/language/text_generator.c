@@ -1,9 +1,11 @@
 /* A language model with its tokenizer and its generation settings. */
 #include "language/text_generator.h"
-#include "io/file_source.h"
+#include "model/composite.h"
 
-static att_status open_all(att_text_generator *g, const char *folder, const att_model_options *options)
+static att_status open_all(void *self, const char *folder, const att_model_options *options)
 {
+    att_text_generator *g = self;
+    g->info.size = sizeof g->info;
     att_status s = att_language_model_open(g->ctx, folder, options, &g->model);
     s = s ? s : att_language_model_describe(g->model, &g->info);
     s = s ? s : att_tokenizer_open(g->ctx, folder, &g->tokenizer);
@@ -14,27 +16,13 @@ static att_status open_all(att_text_generator *g, const char *folder, const att_
     return s;
 }
 
+static void free_all(void *self) { att_text_generator_free(self); }
+
 att_status att_text_generator_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                    att_text_generator **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_text_generator *g = att_calloc(ctx, 1, sizeof *g);
-    if (!g)
-        return ATT_ERR_MEMORY;
-    g->ctx = ctx;
-    g->info.size = sizeof g->info;
-    att_file_source files;
-    att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : open_all(g, folder, options);
-    att_file_source_end(&files);
-    if (s)
-        att_text_generator_free(g);
-    else
-        *out = g;
-    return s;
+    static const att_composite kind = {sizeof(att_text_generator), open_all, free_all};
+    return att_composite_open(ctx, __func__, &kind, folder, options, out);
 }
 
 void att_text_generator_free(att_text_generator *g)

@@ -1,8 +1,8 @@
 /* Translates: tokenizes, sorts by length, searches in batches, restores the order. */
 #include "io/cancelled.h"
 #include "io/check_texts.h"
-#include "io/file_source.h"
 #include "io/progress.h"
+#include "model/composite.h"
 #include "util/util.h"
 #include "translate/text_segments.h"
 #include "translate/translator.h"
@@ -18,8 +18,9 @@ enum {
 
 /* ---- open and close */
 
-static att_status open_all(att_translator *m, const char *folder, const att_model_options *options)
+static att_status open_all(void *self, const char *folder, const att_model_options *options)
 {
+    att_translator *m = self;
     att_status s = att_encoder_decoder_open(m->ctx, folder, options, &m->model);
     s = s ? s : att_tokenizer_open(m->ctx, folder, &m->tokenizer);
     if (s)
@@ -33,25 +34,12 @@ static att_status open_all(att_translator *m, const char *folder, const att_mode
     return att_generation_read(m->ctx, folder, i, &m->generation);
 }
 
+static void free_all(void *self) { att_translator_free(self); }
+
 att_status att_translator_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_translator **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_translator *m = att_calloc(ctx, 1, sizeof *m);
-    if (!m)
-        return ATT_ERR_MEMORY;
-    m->ctx = ctx;
-    att_file_source files;
-    att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : open_all(m, folder, options);
-    att_file_source_end(&files);
-    if (s)
-        att_translator_free(m);
-    else
-        *out = m;
-    return s;
+    static const att_composite kind = {sizeof(att_translator), open_all, free_all};
+    return att_composite_open(ctx, __func__, &kind, folder, options, out);
 }
 
 att_status att_translator_new(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)

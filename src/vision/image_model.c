@@ -1,8 +1,8 @@
 /* Computes classes and embeddings of images: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
-#include "io/file_source.h"
 #include "vision/image_run.h"
 #include "model/class_names.h"
+#include "model/composite.h"
 #include "model/model.h"
 #include "probe/probe.h"
 #include "vision/vit.h"
@@ -39,8 +39,11 @@ att_status att_vit_check_input(const att_vit *m, const att_image_processor_info 
                           (long long)v->image[0], (long long)v->image[1], (long long)v->channels);
 }
 
-static att_status open_all(att_image_model *m, const char *folder, const att_model_options *options)
+static att_status open_all(void *self, const char *folder, const att_model_options *options)
 {
+    att_image_model *m = self;
+    m->input.size = sizeof m->input;
+    m->info.size = sizeof m->info;
     att_status s = att_vit_open(m->ctx, folder, options, &m->vit);
     s = s ? s : att_image_processor_open(m->ctx, folder, &m->processor);
     s = s ? s : att_vit_describe(m->vit, &m->info);
@@ -50,26 +53,13 @@ static att_status open_all(att_image_model *m, const char *folder, const att_mod
     return s || m->probe ? s : att_vit_read_labels(m->ctx, folder, m->info.classes, &m->label);
 }
 
+static void free_all(void *self) { att_image_model_free(self); }
+
 att_status att_image_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                 att_image_model **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_image_model *m = att_calloc(ctx, 1, sizeof *m);
-    if (!m)
-        return ATT_ERR_MEMORY;
-    *m = (att_image_model){.ctx = ctx, .input.size = sizeof m->input, .info.size = sizeof m->info};
-    att_file_source files;
-    att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : open_all(m, folder, options);
-    att_file_source_end(&files);
-    if (s)
-        att_image_model_free(m);
-    else
-        *out = m;
-    return s;
+    static const att_composite kind = {sizeof(att_image_model), open_all, free_all};
+    return att_composite_open(ctx, __func__, &kind, folder, options, out);
 }
 
 void att_image_model_free(att_image_model *m)
