@@ -69,13 +69,13 @@ static const char *name_of(const three_uses_chapter *l, int32_t id)
 
 static void print_tokens(page *p, const char *name, const char *const *token, int64_t n)
 {
-    enum { ROOM = 58 };
+    enum { ROOM = 58, LONGEST = 302 }; /* columns; bytes of a token with the space before it */
     char line[1024];
     size_t used = (size_t)snprintf(line, sizeof line, "%-10s", name);
     int columns = 0;
     for (int64_t i = 0; i < n; i++) {
         const int width = 1 + utf8_width(token[i]);
-        if (columns > 0 && columns + width > ROOM) {
+        if (columns > 0 && (columns + width > ROOM || used + LONGEST > sizeof line)) {
             page_line(p, "%s", line);
             used = (size_t)snprintf(line, sizeof line, "%-10s", "");
             columns = 0;

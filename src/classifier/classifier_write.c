@@ -41,7 +41,7 @@ static int set_activation(json_t *root, const att_text_classifier_config *c)
     return json_object_set_new(json_object_get(root, key), "activation_fn", json_string(class_of(c->activation)));
 }
 
-/* Writes that of the original folder, with the class, labels and activation of the model */
+/* Writes config.json as the original folder has it, but with the class, labels and activation of the model. */
 static att_status write_config(const att_text_classifier *m, const char *folder, att_dtype dtype)
 {
     const att_text_classifier_config *c = &m->config;

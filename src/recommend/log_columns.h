@@ -26,9 +26,9 @@ att_status att_log_columns_check(const att_where *where, const int64_t column[AT
 bool att_log_columns_exist(const att_table *t, const att_interactions_options *o);
 /* Returns the name of a column, without blanks around it and without its type if it has one. */
 att_byte_view att_log_column_name(att_byte_view field, bool type);
-/* Returns whether it is a usual name of a column. */
+/* Returns whether a name is a usual one of a column. */
 bool att_log_column_is_usual(att_byte_view name);
-/* Returns whether it is one of `names`, which end with NULL and have only small letters and digits. */
+/* Returns whether a name is one of `names`, which end with NULL and have only small letters and digits. */
 bool att_log_column_is_in(att_byte_view name, const char *const *names);
 /* Returns whether the options name one column or more, all by numbers. */
 bool att_log_columns_are_numbers(const att_interactions_options *o);

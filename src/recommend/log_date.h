@@ -17,7 +17,7 @@ typedef struct att_date {
  * begins with a point or a comma. A zone is Z, UTC, GMT, +01, +0100, +01:00 or +0000 UTC, and may follow a blank;
  * without a zone the time is in UTC. Returns false for another text. */
 bool att_date_parse(att_byte_view text, att_date *out);
-/* Returns whether it is such a text, and its month and day exist. */
+/* Returns whether a text is such a date, and its month and day exist. */
 bool att_date_is_day(att_byte_view text);
 /* Computes the seconds since the beginning of 1970 in UTC by the Gregorian calendar, also for dates before its
  * introduction. A leap second counts as the next second. text: the date, for errors. Errors: there is no such month,

@@ -20,7 +20,7 @@ static bool is_known(att_byte_view field)
 
 /* ---- numbers */
 
-/* Returns whether it begins like a number or a date. */
+/* Returns whether x begins like a number or a date. */
 static bool is_number(att_byte_view x)
 {
     size_t i = 0;
@@ -48,7 +48,7 @@ static size_t count_digits(att_byte_view x)
     return n;
 }
 
-/* Returns whether it is likely a time: a number of nine digits or more, which is seconds from 1973 on, or a date, which
+/* Returns whether x is likely a time: a number of nine digits or more, which is seconds from 1973 on, or a date, which
  * is one to four digits and two separators. */
 static bool is_time(att_byte_view x)
 {
@@ -61,7 +61,7 @@ static bool is_time(att_byte_view x)
 
 bool att_log_seems_time(att_byte_view x) { return att_time_is_likely(x) || (count_digits(x) <= 4 && is_time(x)); }
 
-/* Returns whether it is likely a rating: a number with up to three digits before the point. */
+/* Returns whether x is likely a rating: a number with up to three digits before the point. */
 static bool is_rating(att_byte_view x)
 {
     const size_t n = count_digits(x);

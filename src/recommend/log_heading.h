@@ -13,7 +13,8 @@ bool att_log_has_names(const att_table *t);
 bool att_log_has_heading(att_table *t, bool any);
 /* Returns whether all of the first records have the same number of fields, from min to max. */
 bool att_log_has_fields(att_table *t, int64_t min, int64_t max);
-/* Returns whether it is likely a time, or a date in any form of numbers, including forms that attend does not read. */
+/* Returns whether a field is likely a time, or a date in any form of numbers, including forms that attend does not
+ * read. */
 bool att_log_seems_time(att_byte_view field);
 /* Returns whether the first records have columns of different kinds, unlike histories, which have only items. They do
  * if all have the same number of fields, and one column has only integers, decimal numbers or times while another

@@ -19,8 +19,8 @@ typedef enum att_time_kind {
 att_status att_time_read(const att_where *where, att_byte_view field, att_time_kind *kind, double *out);
 /* Reads a number, such as "-5", "2.5e3" or " 7 ", -> *out. Returns false if it is anything else. */
 bool att_log_number(att_byte_view field, double *out);
-/* Returns whether it is a date, or a number of the size of seconds, milli-, micro- or nanoseconds since 1970 for a time
- * after 2001. */
+/* Returns whether a field is a date, or a number of the size of seconds, milli-, micro- or nanoseconds since 1970 for a
+ * time after 2001. */
 bool att_time_is_likely(att_byte_view field);
 /* Returns the number of units per second, 1, 1e3, 1e6 or 1e9, with which the last time is in the years 1973 to 2096, as
  * all times except outliers should be. 0: there is no such unit. */

@@ -11,7 +11,7 @@ static const struct {
              {"activation.GELU", ATT_ACTIVATION_GELU_ERF},   {"activation.SiLU", ATT_ACTIVATION_SILU},
              {"activation.Sigmoid", ATT_ACTIVATION_SIGMOID}, {"linear.Identity", ATT_ACTIVATION_IDENTITY}};
 
-/* Returns whether it is "torch.nn.modules.activation.Tanh" or "torch.nn.Tanh". */
+/* Returns whether a name is "torch.nn.modules.activation.Tanh" or "torch.nn.Tanh". */
 static bool is_class(const char *name, const char *class)
 {
     static const char long_form[] = "torch.nn.modules.", short_form[] = "torch.nn.";

@@ -85,7 +85,7 @@ att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const
 /* Returns whether the caches have f32, so that decoding has the bits of a full pass. */
 bool att_language_state_exact(const att_language_state *s);
 int64_t att_language_state_sequences(const att_language_state *s);
-/* Returns whether it is a state of this model. */
+/* Returns whether s is a state of this model. */
 bool att_language_state_fits(const att_language_state *s, const att_language_model *m);
 /* Returns the arguments of a layer besides x, with the state's cache of that layer. s NULL: no cache. */
 att_nn_layer_call att_language_state_call(const att_language_state *s, int64_t layer, const att_attention_args *args);

@@ -90,7 +90,7 @@ static const struct architecture {
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
-/* Returns whether it is `name`, or `name` followed by _PIXELS. */
+/* Returns whether the text `is` equals `name`, or `name` followed by _PIXELS. */
 static bool is_named(const char *name, const char *is)
 {
     const size_t n = strlen(name);

@@ -290,7 +290,7 @@ int cli_in_use_model(const char *name, const char *path)
     return code;
 }
 
-/* Returns whether it is an output, a file in one, or an output's name with one more ending. */
+/* Returns whether a path is an output, a file in one, or an output's name with one more ending. */
 static bool is_of_output(const char *path, const char *output)
 {
     const size_t n = strlen(output);

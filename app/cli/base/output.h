@@ -15,7 +15,7 @@ typedef struct cli_output {
 /* path NULL or "-": standard output. A symbolic link is kept, and the file it leads to is replaced. Removes the
  * temporary file of an earlier, killed process. */
 int cli_output_open(cli_output *o, const char *path);
-/* Returns whether it is standard output, which leads to a terminal. */
+/* Returns whether the output is standard output and leads to a terminal. */
 bool cli_output_is_terminal(const cli_output *o);
 /* Flushes the output. */
 int cli_output_flush(cli_output *o);

@@ -61,8 +61,8 @@ bool cli_records_named(const cli_records *r);
 /* Reports that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
  * columns of texts that it names, which need not be the first. */
 int cli_records_heading(cli_records *r);
-/* Returns whether it is a number, which need not be finite. It may have a comma instead of the point, as spreadsheets
- * of many countries write it. */
+/* Returns whether a text is a number, which need not be finite. It may have a comma instead of the point, as
+ * spreadsheets of many countries write it. */
 bool cli_records_number(const char *text, double *value);
 
 #endif

@@ -44,8 +44,8 @@ typedef struct reading {
     const kind *of;
 } reading;
 
-/* Returns whether it is one of the names, which end with NULL, in letters of either case. In RecBole's files a name has
- * a type, "title:token_seq". */
+/* Returns whether a field is one of the names, which end with NULL, in letters of either case. In RecBole's files a
+ * name has a type, "title:token_seq". */
 static bool is_name(const char *field, const char *const *names)
 {
     bool found = false;

@@ -27,7 +27,7 @@ const cli_model_kind cli_sentence_kind = {.subject = ATT_SUBJECT_SENTENCE, .desc
 
 /* ---- Prompts -------------------------------------------------------------------- */
 
-/* Returns whether it is a word, as names of prompts are. A text has other characters, too. */
+/* Returns whether a text is one word, as names of prompts are. Other texts have other characters, too. */
 static bool is_word(const char *text)
 {
     size_t n = 0;

@@ -57,7 +57,7 @@ static bool is_there(cli_training *t, const char *path, struct stat *s)
     return false;
 }
 
-/* Returns whether it is standard input, a descriptor or a pipe, which cannot be read again by its name. */
+/* Returns whether a path is standard input, a descriptor or a pipe, which cannot be read again by its name. */
 static bool is_passing(cli_training *t, const char *path)
 {
     struct stat s;
