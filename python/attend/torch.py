@@ -63,16 +63,16 @@ def _rows(tensor):
 
 
 def _results(query, value):
+    """Returns memory for out [B, H, L, D], stored as torch's, so that joining heads afterwards needs no copy, and for
+    the log-sum-exp [B, H, L]."""
     batch, heads, time, _ = query.shape
-    # as torch's, so that joining heads afterwards needs no copy
-    out = query.new_empty((batch, time, heads, value.shape[3])).transpose(1, 2)
+    dim = value.shape[3]
+    out = query.new_empty_strided((batch, heads, time, dim), (heads * time * dim, dim, heads * dim, 1))
     return out, query.new_empty((batch, heads, time), dtype=torch.float32)
 
 
 def _forward(query, key, value, bias, mask, lengths, seed, *options):
-    batch, heads, time, _ = shape = query.shape
-    out = torch.empty((batch, time, heads, value.shape[3]), dtype=query.dtype).transpose(1, 2)
-    lse = torch.empty(shape[:3])
+    out, lse = _results(query, value)
     if not out.numel() or not key.numel():
         return out.zero_(), lse.fill_(-torch.inf)
     query, key, value = _rows(query), _rows(key), _rows(value)
