@@ -8,230 +8,7 @@ import math
 import os
 
 from attend import _attend
-
-# Options of the loop and of the optimizer, with their defaults: those of `attend train`
-_COMMON = {"steps": 0, "epochs": 0, "patience": 0, "rate": 1e-3, "schedule": "constant", "warmup": 0, "beta2": 0.999, "decay": 0.0,
-           "clip": 0.0, "freeze": (), "accumulate": 1, "shards": 0, "validate_every": 0, "save_every": 0, "average": 0, "keep": 1,
-           "dtype": "float32", "compute": "float32", "seed": 1}
-
-
-class Training:
-    """What all trainings have: a folder, checkpoints, the loop. Use a subclass."""
-
-    _kind = None  # of _attend.Training
-    _defaults = _COMMON
-    _own = {}  # options of the subject, with their defaults
-    _keeps_best = True  # the model is the one with the best validation, without `average`
-    _measure = None  # (name in evaluate(), sign) of the score
-
-    def __init__(self, out, *, resume=False, **options):
-        unknown = [name for name in options if name not in self._defaults and name not in self._own]
-        if unknown:
-            raise _attend.ArgumentError(f"{unknown[0]}: there is no option of this name; these are: "
-                                        + ", ".join(sorted([*self._defaults, *self._own])))
-        self.folder, self._o = os.fspath(out), {**self._defaults, **self._own, **options}
-        self._evaluation, self._validates, self._batches, self._base, self._data = {}, False, 0, False, None
-        own = self._prepare({name: self._o[name] for name in self._own})
-        if self._o["dtype"] not in ("float32", "float16"):
-            raise _attend.ArgumentError(f"dtype: {self._o['dtype']!r}, must be float32 or float16")
-        if options.get("patience") and not self._validates:
-            raise _attend.ArgumentError("patience: needs a validation, for which there are no data")
-        if options.get("steps") and options.get("epochs"):
-            raise _attend.ArgumentError("steps does not go with epochs: both state where the training ends")
-        self._half = self._o["dtype"] == "float16"
-        schedule = self._plan()
-        common = {name: self._o[name] for name in ("beta2", "clip", "accumulate", "shards", "seed", "compute")}
-        freeze = self._o["freeze"]
-        self._training = _attend.Training(
-            self._kind, self.folder,
-            {**common, "weight_decay": self._o["decay"], "resume": resume, "keep": max(self._o["average"], self._o["keep"], 1),
-             "evaluation_id": self._identity()},
-            schedule, (freeze,) if isinstance(freeze, str) else tuple(freeze), own, self._data)
-        self._begin(resume)
-
-    # ---- what a subclass has
-
-    def _prepare(self, own):
-        """Reads data; sets _batches, _validates and the like; returns the options of the library's struct"""
-        return own
-
-    def _identity(self):
-        """A number that other data for validation would change"""
-        return 0
-
-    # ---- the plan
-
-    def _plan(self):
-        o, parts = self._o, self._o["accumulate"]
-        if not self._batches and not (o["validate_every"] and o["save_every"]):
-            raise _attend.ArgumentError("validate_every and save_every: numbers of steps are needed, as there are no epochs")
-        epoch = math.ceil(self._batches / parts)
-        self._limit = o["steps"] or math.ceil(o["epochs"] * self._batches / parts)
-        self._validate_every, self._save_every = o["validate_every"] or epoch, o["save_every"] or epoch
-        falls, share = o["schedule"] in ("cosine", "linear"), 0 < o["warmup"] < 1
-        if (falls or share) and not self._limit:
-            raise _attend.ArgumentError(f"steps: needed by {'schedule' if falls else 'warmup'}, to know the last step")
-        warmup = int(o["warmup"] * self._limit) if share else int(o["warmup"])
-        if falls and self._limit <= warmup:
-            raise _attend.ArgumentError(f"steps: {self._limit}, must be more than warmup, {warmup}")
-        return {"kind": o["schedule"], "max_rate": o["rate"], "warmup": warmup, "steps": self._limit if falls else 0}
-
-    def _begin(self, resume):
-        # Steps since the last validation; the best score; validations since; is a validation or checkpoint due?
-        self._state = {"n": 0, "best": None, "worse": 0, "due": False}
-        self._unsaved, self._finished, self.report = not resume, False, None
-        if resume and self._training.note:
-            try:
-                self._state.update(json.loads(self._training.note))
-            except ValueError:
-                pass  # of the tool, whose note has another form
-        if self._limit and self.steps > self._limit:
-            raise _attend.ArgumentError(f"steps: {self._limit}, but {self.folder} is at step {self.steps}")
-        if resume and (self._state["due"] or self._is_last(self.steps)):
-            self._after_step(self.steps)
-
-    # ---- what it is
-
-    @property
-    def steps(self):
-        """Steps so far"""
-        return self._training.info["steps"]
-
-    @property
-    def info(self):
-        """What is trained on what: parameters, examples, vocabulary, the best score and its step"""
-        return self._training.info
-
-    @property
-    def done(self):
-        """Has it reached its last step, or `patience`? Then the folder has the model."""
-        return self._finished
-
-    def __repr__(self):
-        return f"attend.train.{type(self).__name__}({self.folder!r})"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.close()
-
-    # ---- steps
-
-    def step(self):
-        """Makes a step, then validates and saves, if these are due: the loss. After the last step the model is written.
-        `report` has more of the step."""
-        if self._finished:
-            raise _attend.ArgumentError(f"the training has ended after step {self.steps}; with more steps=, resume=True continues")
-        if self._base and self._validates and self.steps == 0 and self._state["best"] is None:
-            self._validate(first=True)
-        self.report = self._training.step()
-        self._state["n"] += 1
-        self._unsaved = self._state["due"] = True
-        self.report["validation"] = self._after_step(self.report["step"])
-        return self.report["loss"]
-
-    def _is_last(self, step):
-        patience = self._o["patience"] if self._validates else 0
-        return bool(self._limit and step >= self._limit) or bool(patience and self._state["worse"] >= patience)
-
-    def _after_step(self, step):
-        """Validates and saves, where these are due, and ends the training after its last step."""
-        state, measures = self._state, None
-        if state["n"] and (self._is_last(step) or step % self._validate_every == 0):
-            measures = self._validate()
-        state["due"] = False
-        if step and step % self._save_every == 0 and self._unsaved:
-            self.save()
-        if self._is_last(step):
-            self._finish()
-        return measures
-
-    def run(self, steps=None, callback=None):
-        """Makes steps until the last one, or so many. callback(report) is called after each, with {"step": ..., "loss": ...,
-        "epoch", "norm", "rate", "examples", "sources", "targets", "steps_left", "validation": measures or None}; if it returns
-        False, the training stops: a checkpoint is saved, and the model so far is written. If it raises, or Ctrl-C is
-        pressed, a checkpoint is saved."""
-        if steps is None and not self._limit and not self._o["patience"]:
-            raise _attend.ArgumentError("steps: needed, as the training has no last step")
-        end = None if steps is None else self.steps + steps
-        try:
-            while not self._finished and (end is None or self.steps < end):
-                self.step()
-                if callback is not None and callback(self.report) is False:
-                    self._pause()
-                    self._write()
-                    break
-        except BaseException:
-            self._pause()
-            raise
-        return self.report
-
-    def evaluate(self, **options):
-        """Measures of the current weights on the data for validation"""
-        return self._training.evaluate({**self._evaluation, **options})
-
-    def _validate(self, first=False):
-        state = self._state
-        measures = self.evaluate() if self._validates else None
-        state["n"] = 0
-        if measures is None:
-            return None
-        name, sign = self._measure
-        if name not in measures:  # the measure of another loss, which neither is better nor worse
-            return measures
-        score = sign * measures[name]
-        if math.isnan(score):
-            state["worse"] += 1
-            return measures
-        if self._keeps_best and not self._o["average"]:
-            self._training.keep_best(score, self._half)
-        better = state["best"] is None or score > state["best"]
-        if better:
-            state["best"] = score
-        state["worse"] = 0 if better or first else state["worse"] + 1
-        return measures
-
-    # ---- files
-
-    def save(self):
-        """Saves a checkpoint, from which resume=True continues with the bits of an uninterrupted training"""
-        self._training.save(json.dumps(self._state))
-        self._unsaved = False
-
-    def write(self, average=0):
-        """Writes the model of the current weights to the folder, or the mean of the newest checkpoints"""
-        self._training.write(average, self._half)
-
-    def close(self):
-        """Unlocks the folder. Returns the log of a recommender, else None"""
-        self._training.close()
-        data, self._data = self._data, None
-        return data
-
-    def _pause(self):
-        if self._unsaved and not self._finished:
-            self._training.pause(json.dumps(self._state))
-            self._unsaved = False
-
-    def _write(self):
-        best = self._keeps_best and self._validates and not self._o["average"]
-        if not (best and math.isfinite(self.info["best"])):
-            self.write(self._o["average"])
-
-    def _finish(self):
-        self._pause()
-        self._write()
-        self._training.keep(self._o["keep"])
-        self._finished = True
-
-
-def _batches(examples, own):
-    """Batches of an epoch"""
-    batch = own["batch"]
-    if not hasattr(batch, "__index__") or not 0 < batch.__index__() <= 2**20:
-        raise _attend.ArgumentError(f"batch: {batch!r}, must be an integer from 1 to {2**20}")
-    return -(-examples // batch.__index__())
+from attend._training import COMMON, Training, batches_of
 
 
 class Recommendation(Training):
@@ -239,7 +16,7 @@ class Recommendation(Training):
     "popularity". data, items, times: as for Recommender.fit"""
 
     _kind, _measure = "recommendation", ("ndcg", 1)
-    _defaults = {**_COMMON, "patience": 5}
+    _defaults = {**COMMON, "patience": 5}
     _network = {"block": None, "hidden": None, "layers": None, "heads": None, "intermediate": None, "max_positions": None}
     _log = {"user": None, "item": None, "time": "", "split": "leave-one-out", "min_actions": 0, "held_out_users": 0,
             "valid_share": 0.0, "test_share": 0.0, "valid_from": 0.0, "test_from": 0.0, "drop_duplicates": False, "min_count": 0,
@@ -269,7 +46,7 @@ class Recommendation(Training):
             own["model"], self._base = _attend.find_model(own["model"]), True
         data, self._given = self._given, None
         self._data = open_log(*data, model=model, **{name: own[name] for name in self._log})
-        self._batches = _batches(self._data.histories, own)
+        self._batches = batches_of(self._data.histories, own)
         self._validates = self._data.info["valid_cases"] > 0
         if not self._o["epochs"]:
             self._o["epochs"] = 200 if self._validates else 20
@@ -296,7 +73,7 @@ class Translation(Training):
     "additive", "dot" or "general"; preset="tiny", "small" or "base" is the size, or config= a file, settings= a dict"""
 
     _kind, _measure, _keeps_best = "translation", ("loss", -1), False
-    _defaults = {**_COMMON, "beta2": 0.98, "warmup": 1000, "clip": 1.0, "validate_every": 500, "save_every": 500, "average": 5}
+    _defaults = {**COMMON, "beta2": 0.98, "warmup": 1000, "clip": 1.0, "validate_every": 500, "save_every": 500, "average": 5}
     _struct = {"source": None, "target": None, "valid_source": None, "valid_target": None, "tokenizer": None, "vocabulary": 8000,
                "character_coverage": 1.0, "byte_fallback": False, "batch_tokens": 4096, "max_tokens": 0, "dropout": 0.1,
                "label_smoothing": 0.1, "config": None, "skip_bad_lines": 0}
@@ -340,61 +117,147 @@ class Translation(Training):
         return made
 
 
-class Sentences(Training):
-    """Training of a sentence model, model=, from rows of texts: pairs for loss="multiple-negatives-ranking", with further texts
-    as hard negatives; pairs and scores=, cosines from -1 to 1, for "cosine"; triplets for "triplet"; pairs and labels=, numbers
-    from 0, for "softmax". valid=: (pairs, scores) for validation, by Spearman's correlation"""
+class _Rows(Training):
+    """Training from rows of texts, from a model"""
 
-    _kind, _measure = "sentences", ("spearman", 1)
-    _defaults = {**_COMMON, "epochs": 2, "rate": 2e-5, "schedule": "linear", "warmup": 0.1, "decay": 0.01, "clip": 1.0,
-                 "validate_every": 100, "save_every": 200}
-    _struct = {"model": None, "loss": None, "batch": 16, "distance": "euclidean", "scale": 0.0, "margin": 0.0}
-    _own = {**_struct, "scores": None, "labels": None, "valid": None}
+    _losses = ()  # of scores, of labels, of texts alone, where `loss` is not given
 
     def __init__(self, out, rows, *, resume=False, **options):
         self._rows = [tuple(row) for row in rows]
         super().__init__(out, resume=resume, **options)
 
-    def _prepare(self, own):
-        if own["model"] is None:
-            raise _attend.ArgumentError("model: the sentence model to begin with is needed")
-        from attend import _hub
+    def _read_rows(self, own):
+        """Sets _data, _batches and the loss, as the rows have scores, labels or neither. Returns the number of classes"""
         rows, self._rows = self._rows, None
         columns = len(rows[0]) if rows else 0
         for i, row in enumerate(rows):
             if len(row) != columns:
                 raise _attend.ShapeError(f"rows[{i}]: has {len(row)} texts, but rows[0] has {columns}")
         scores, labels = (None if own[name] is None else tuple(own[name]) for name in ("scores", "labels"))
-        own["loss"] = own["loss"] or ("cosine" if scores else "softmax" if labels else "multiple-negatives-ranking")
-        own["model"] = _hub.find(own["model"])
-        self._data = ([text for row in rows for text in row], columns, scores, labels)
-        self._batches, self._valid = _batches(len(rows), own), None
-        if own["valid"] is not None:
-            pairs, gold = own["valid"]
-            pairs, gold = [tuple(pair) for pair in pairs], [float(score) for score in gold]
-            if len(pairs) != len(gold) or any(len(pair) != 2 for pair in pairs):
-                raise _attend.ShapeError(f"valid: {len(pairs)} pairs of two texts and {len(gold)} scores; a score for each is needed")
-            self._valid = ([pair[0] for pair in pairs], [pair[1] for pair in pairs], gold)
-            self._similarity = _attend.Sentence(own["model"]).info["similarity"]
-            self._validates = self._base = True
-        return {**{name: own[name] for name in self._struct}, "classes": max(labels) + 1 if labels else 0}
+        own["loss"] = own["loss"] or self._losses[0 if scores else 1 if labels else 2]
+        names, labels = _number_labels(labels)
+        self._data = ([text for row in rows for text in row], columns, scores, labels, names)
+        self._batches = batches_of(len(rows), own)
+        return len(names) or max((label.__index__() + 1 for label in labels or () if hasattr(label, "__index__")), default=0)
+
+    def _read_valid(self, valid, columns, what):
+        """Sets _valid: (first texts, second texts or None, what is right of each)"""
+        rows, gold = ([tuple(row) for row in valid[0]], list(valid[1]))
+        if len(rows) != len(gold) or any(len(row) != columns for row in rows):
+            texts = "one text" if columns == 1 else "two texts"
+            raise _attend.ShapeError(f"valid: {len(rows)} rows of {texts} and {len(gold)} {what}; one for each row is needed")
+        self._valid = ([row[0] for row in rows], [row[1] for row in rows] if columns == 2 else None, gold)
+        self._validates = True
 
     def _identity(self):
         import zlib
         return zlib.crc32(repr(self._valid).encode("utf-8", "surrogatepass")) if self._valid else 0
 
-    def evaluate(self):
-        """{"spearman": 100 times the correlation of similarities and scores}, or NaN if one of both does not vary"""
+    def _need_valid(self):
         if not self._valid:
             raise _attend.ArgumentError("evaluate: there are no rows for validation, valid=")
-        first, second, gold = self._valid
-        vectors = [self._training.evaluate({"texts": texts}) for texts in (first, second)]
-        found = _attend.similarity(*vectors, self._similarity, True).tolist()
-        return {"spearman": 100 * _correlation(_ranks(found), _ranks(gold))}
+        return self._valid
 
     def close(self):
         """Unlocks the folder."""
         super().close()
+
+
+def _number_labels(labels):
+    """Names of labels that are texts, in their order, and the labels as numbers"""
+    if not labels or not all(isinstance(label, str) for label in labels):
+        return (), labels
+    names = tuple(sorted(set(labels)))
+    number = {name: i for i, name in enumerate(names)}
+    return names, tuple(number[label] for label in labels)
+
+
+class Sentences(_Rows):
+    """Training of a sentence model, model=, from rows of texts: pairs for loss="multiple-negatives-ranking", with further texts
+    as hard negatives; pairs and scores=, cosines from -1 to 1, for "cosine"; triplets for "triplet"; pairs and labels=, numbers
+    from 0 or texts, for "softmax". valid=: (pairs, scores) for validation, by Spearman's correlation"""
+
+    _kind, _measure = "sentences", ("spearman", 1)
+    _losses = "cosine", "softmax", "multiple-negatives-ranking"
+    _defaults = {**COMMON, "epochs": 2, "rate": 2e-5, "schedule": "linear", "warmup": 0.1, "decay": 0.01, "clip": 1.0,
+                 "validate_every": 100, "save_every": 200}
+    _struct = {"model": None, "loss": None, "batch": 16, "distance": "euclidean", "scale": 0.0, "margin": 0.0}
+    _own = {**_struct, "scores": None, "labels": None, "valid": None}
+
+    def _prepare(self, own):
+        if own["model"] is None:
+            raise _attend.ArgumentError("model: the sentence model to begin with is needed")
+        from attend import _hub
+        classes, self._valid = self._read_rows(own), None
+        own["model"] = _hub.find(own["model"])
+        if own["valid"] is not None:
+            self._read_valid((own["valid"][0], map(float, own["valid"][1])), 2, "scores")
+            self._similarity = _attend.Sentence(own["model"]).info["similarity"]
+            self._base = True
+        return {**{name: own[name] for name in self._struct}, "classes": classes}
+
+    def evaluate(self):
+        """{"spearman": 100 times the correlation of similarities and scores}, or NaN if one of both does not vary"""
+        first, second, gold = self._need_valid()
+        vectors = [self._training.evaluate({"texts": texts}) for texts in (first, second)]
+        found = _attend.similarity(*vectors, self._similarity, True).tolist()
+        return {"spearman": 100 * _correlation(_ranks(found), _ranks(gold))}
+
+
+class Reranking(_Rows):
+    """Training of a cross-encoder or text classifier, from one or, with a new classifier, from a sentence model or encoder,
+    model=, and rows of texts: pairs and scores=, from 0 to 1, for loss="binary-cross-entropy", or of a teacher for
+    "mean-squared-error"; pairs or single texts, [(text,), ...], and labels=, texts or numbers from 0, for "cross-entropy"; pairs
+    for "multiple-negatives-ranking", with further texts as hard negatives. valid=: (pairs, scores), by Spearman's correlation,
+    or (rows, labels), by accuracy"""
+
+    _kind, _measure = "reranking", ("spearman", 1)
+    _losses = "binary-cross-entropy", "cross-entropy", "multiple-negatives-ranking"
+    _defaults = {**COMMON, "epochs": 1, "rate": 2e-5, "schedule": "linear", "warmup": 0.1, "decay": 0.01, "clip": 1.0,
+                 "validate_every": 100, "save_every": 200}
+    _struct = {"model": None, "loss": None, "batch": 16, "max_tokens": 0, "negatives": 4, "scale": 10.0, "activation": "loss"}
+    _own = {**_struct, "scores": None, "labels": None, "valid": None}
+
+    def _prepare(self, own):
+        if own["model"] is None:
+            raise _attend.ArgumentError("model: the text classifier, sentence model or encoder to begin with is needed")
+        from attend import _hub
+        classes, self._valid = self._read_rows(own), None
+        self._check(own, self._data[1])
+        own["model"] = _hub.find(own["model"])
+        if own["valid"] is not None and own["loss"] == "cross-entropy":
+            self._measure = ("accuracy", 1)
+            self._read_valid(own["valid"], self._data[1], "labels")
+            known = set(self._data[4] or range(classes))
+            for label in self._valid[2]:
+                if label not in known:
+                    raise _attend.ArgumentError(f"valid: the label {label!r} is not one of those of the rows")
+        elif own["valid"] is not None:
+            self._read_valid((own["valid"][0], map(float, own["valid"][1])), 2, "scores")
+        self._base = self._validates and _attend.identify(own["model"])[0] != "sentence model"
+        return {**{name: own[name] for name in self._struct}, "classes": classes}
+
+    def _check(self, own, columns):
+        ranking = own["loss"] == "multiple-negatives-ranking"
+        for name in ("scale", "negatives"):
+            if own[name] != self._own[name] and not ranking:
+                raise _attend.ArgumentError(f"{name}: does not go with loss={own['loss']!r}")
+        if own["activation"] != "loss" and not ranking and own["loss"] != "mean-squared-error":
+            raise _attend.ArgumentError(f"activation: does not go with loss={own['loss']!r}")
+        if ranking and columns == 2 and own["batch"] == 1:
+            raise _attend.ArgumentError("batch: 1, but the negatives of a pair are the other pairs of its batch; 2 or more are needed")
+
+    def evaluate(self):
+        """{"spearman": 100 times the correlation of logits and scores}, or NaN if one of both does not vary; of labels
+        {"accuracy": percent}"""
+        first, second, gold = self._need_valid()
+        found, names = self._training.evaluate({"texts": first, "pairs": second, "max_tokens": self._o["max_tokens"]})
+        found = found.tolist()
+        if self._measure[0] == "spearman":
+            return {"spearman": 100 * _correlation(_ranks([row[0] for row in found]), _ranks(gold))}
+        answers = [row.index(max(row)) for row in found]
+        right = sum(names[answer] == label if isinstance(label, str) else answer == label for answer, label in zip(answers, gold))
+        return {"accuracy": 100 * right / len(gold)}
 
 
 _IMAGE_PRESETS = {
@@ -412,7 +275,7 @@ class Images(Training):
     preset="tiny", "small" or "hybrid" with size=, the side of images, or settings= a dict; or model=, one to fine-tune"""
 
     _kind, _measure = "images", ("accuracy", 1)
-    _defaults = {**_COMMON, "epochs": 20, "schedule": "cosine", "warmup": 0.05, "decay": 0.05, "clip": 1.0}
+    _defaults = {**COMMON, "epochs": 20, "schedule": "cosine", "warmup": 0.05, "decay": 0.05, "clip": 1.0}
     _struct = {"batch": 128, "label_smoothing": 0.1, "dropout": 0.0, "crop": 0, "flip": False, "mixup": 0.0, "cutout": 0, "model": None,
                "balance": False}
     _own = {**_struct, "labels": (), "valid": None, "valid_share": 0.05, "group": None, "preset": None, "size": 0, "settings": None}
@@ -435,7 +298,7 @@ class Images(Training):
         elif own["valid_share"]:
             valid = images.hold_out(own["valid_share"], self._o["seed"])
         self._data, self._validates = (images, valid), valid is not None
-        self._batches = _batches(images.info["images"], own)
+        self._batches = batches_of(images.info["images"], own)
         if own["balance"]:
             self._measure = ("balanced_accuracy", 1)
         settings = self._settings(own, images.info["height"])
@@ -472,7 +335,7 @@ class Captions(Training):
     Transformer that encodes the images, else a CNN of channels= is trained"""
 
     _kind, _measure = "captions", ("loss", -1)
-    _defaults = {**_COMMON, "epochs": 25, "schedule": "cosine", "warmup": 0.05, "decay": 0.01, "clip": 5.0}
+    _defaults = {**COMMON, "epochs": 25, "schedule": "cosine", "warmup": 0.05, "decay": 0.01, "clip": 5.0}
     _struct = {"batch": 32, "captions_per_image": 0, "label_smoothing": 0.0, "dropout": 0.3, "doubly_stochastic": 0.0, "crop": 0,
                "flip": False, "presence_weight": 0.0, "encoder_memory": 4 * 10**9, "min_count": 5, "max_words": 0, "encoder": None}
     _files = {"images": None, "image_column": None, "caption_column": None, "skip_bad_lines": 0}
@@ -497,7 +360,7 @@ class Captions(Training):
         if both:
             raise _attend.ArgumentError(f"{min(both)} is in both lists, train_list and valid_list")
         self._data, self._validates = (train, valid), valid is not None
-        self._batches = _batches(train.info["images"], own)
+        self._batches = batches_of(train.info["images"], own)
         if own["encoder"]:
             own["encoder"] = _attend.find_model(own["encoder"])
         settings = self._settings(own)

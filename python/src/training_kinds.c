@@ -1,5 +1,6 @@
 /* The kinds of trainings: the fields of their options, what they read, and how they are measured. */
 #include "attend_sentence.h"
+#include "attend_text_classifier.h"
 #include "attend_translate.h"
 #include "caption_set.h"
 #include "image_set.h"
@@ -88,32 +89,22 @@ static PyObject *evaluate_loss(module_state *state, att_training *t, PyObject *d
     return call_succeeded(state, status) ? Py_BuildValue("{s:d}", "loss", loss) : NULL;
 }
 
-/* ---- sentences: data is (texts of all rows, columns, scores or None, labels or None) */
-
-static const char *const sentence_losses[] = {"cosine", "multiple-negatives-ranking", "triplet", "softmax", NULL};
-static const char *const distances[] = {"euclidean", "cosine", NULL};
-static const option_field sentence_fields[] = {
-    OPTION(INTEGER, att_sentence_training_options, batch),
-    OPTION(TEXT, att_sentence_training_options, model),
-    OPTION_OF(att_sentence_training_options, loss, sentence_losses),
-    OPTION_OF(att_sentence_training_options, distance, distances),
-    OPTION(INTEGER, att_sentence_training_options, classes),
-    OPTION(DOUBLE, att_sentence_training_options, scale),
-    OPTION(DOUBLE, att_sentence_training_options, margin),
-    {NULL, OPTION_BOOL, 0, NULL},
-};
+/* ---- rows of texts, for sentences and for reranking */
 
 /* Rows of texts, with what each is worth */
 typedef struct rows {
-    texts texts;
+    texts texts; /* [n, columns] */
+    int64_t n, columns;
     double *scores;  /* [n] or NULL */
     int32_t *labels; /* [n] or NULL */
+    texts names;     /* of the labels; n 0: none */
 } rows;
 
 static void rows_free(void *memory)
 {
     rows *r = memory;
     texts_release(&r->texts);
+    texts_release(&r->names);
     PyMem_Free(r->scores);
     PyMem_Free(r->labels);
     PyMem_Free(r);
@@ -147,23 +138,49 @@ static bool read_values(module_state *state, PyObject *list, const char *name, i
     return true;
 }
 
-static bool read_rows(module_state *state, PyObject *data, void *options, void **memory)
+/* Reads (texts of all rows, columns, scores or None, labels or None, names of labels). NULL with an exception; *memory
+ * is freed in any case. */
+static rows *read_rows(module_state *state, PyObject *data, void **memory)
 {
-    att_sentence_training_options *o = options;
-    PyObject *all, *scores, *labels;
+    PyObject *all, *scores, *labels, *names;
     long long columns;
     rows *r = PyMem_Calloc(1, sizeof *r);
     *memory = r;
     if (!r)
-        return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(data, "OLOO:rows", &all, &columns, &scores, &labels) ||
-        !texts_read(state, all, "rows", false, &r->texts))
+        return (rows *)PyErr_NoMemory();
+    if (!PyArg_ParseTuple(data, "OLOOO:rows", &all, &columns, &scores, &labels, &names) ||
+        !texts_read(state, all, "rows", false, &r->texts) || !texts_read(state, names, "names", false, &r->names))
+        return NULL;
+    r->columns = columns;
+    r->n = columns > 0 ? r->texts.n / columns : 0;
+    if ((scores != Py_None && !read_values(state, scores, "scores", r->n, r)) ||
+        (labels != Py_None && !read_values(state, labels, "labels", r->n, r)))
+        return NULL;
+    return r;
+}
+
+/* ---- sentences: data is rows */
+
+static const char *const sentence_losses[] = {"cosine", "multiple-negatives-ranking", "triplet", "softmax", NULL};
+static const char *const distances[] = {"euclidean", "cosine", NULL};
+static const option_field sentence_fields[] = {
+    OPTION(INTEGER, att_sentence_training_options, batch),
+    OPTION(TEXT, att_sentence_training_options, model),
+    OPTION_OF(att_sentence_training_options, loss, sentence_losses),
+    OPTION_OF(att_sentence_training_options, distance, distances),
+    OPTION(INTEGER, att_sentence_training_options, classes),
+    OPTION(DOUBLE, att_sentence_training_options, scale),
+    OPTION(DOUBLE, att_sentence_training_options, margin),
+    {NULL, OPTION_BOOL, 0, NULL},
+};
+
+static bool read_sentence_rows(module_state *state, PyObject *data, void *options, void **memory)
+{
+    att_sentence_training_options *o = options;
+    const rows *r = read_rows(state, data, memory);
+    if (!r)
         return false;
-    const int64_t n = columns > 0 ? r->texts.n / columns : 0;
-    if ((scores != Py_None && !read_values(state, scores, "scores", n, r)) ||
-        (labels != Py_None && !read_values(state, labels, "labels", n, r)))
-        return false;
-    o->pairs = n, o->columns = columns;
+    o->pairs = r->n, o->columns = r->columns;
     o->texts = r->texts.text, o->bytes = r->texts.bytes;
     o->scores = r->scores, o->labels = r->labels;
     return true;
@@ -198,6 +215,91 @@ static PyObject *embed_sentences(module_state *state, att_training *t, PyObject 
     }
     texts_release(&of);
     return call_result(state, status, (PyObject *)out);
+}
+
+/* ---- reranking, and classes of texts: data is rows */
+
+static const char *const reranking_losses[] = {"binary-cross-entropy", "cross-entropy", "multiple-negatives-ranking",
+                                               "mean-squared-error", NULL};
+static const char *const activations[] = {"loss", "identity", "sigmoid", NULL};
+static const option_field reranking_fields[] = {
+    OPTION(INTEGER, att_text_classifier_training_options, batch),
+    OPTION(TEXT, att_text_classifier_training_options, model),
+    OPTION_OF(att_text_classifier_training_options, loss, reranking_losses),
+    OPTION_OF(att_text_classifier_training_options, activation, activations),
+    OPTION(INTEGER, att_text_classifier_training_options, classes),
+    OPTION(INTEGER, att_text_classifier_training_options, negatives),
+    OPTION(INTEGER, att_text_classifier_training_options, max_tokens),
+    OPTION(DOUBLE, att_text_classifier_training_options, scale),
+    {NULL, OPTION_BOOL, 0, NULL},
+};
+
+static bool read_reranking_rows(module_state *state, PyObject *data, void *options, void **memory)
+{
+    att_text_classifier_training_options *o = options;
+    const rows *r = read_rows(state, data, memory);
+    if (!r)
+        return false;
+    o->rows = r->n, o->columns = r->columns;
+    o->texts = r->texts.text, o->bytes = r->texts.bytes;
+    o->scores = r->scores, o->labels = r->labels;
+    o->names = r->names.n ? r->names.text : NULL;
+    return true;
+}
+
+static att_status open_reranking(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                 const void *options, att_training **out)
+{
+    return att_text_classifier_training_open(ctx, folder, common, options, out);
+}
+
+/* Names of a model's labels: a list */
+static PyObject *label_names(const att_text_classifier *m, int64_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; list && i < n; i++) {
+        PyObject *name = PyUnicode_FromString(att_text_classifier_label(m, i));
+        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* Of {"texts": ..., "pairs": ... or None, "max_tokens": ...} by the current weights: (logits [n, labels], their names)
+ */
+static PyObject *score_texts(module_state *state, att_training *t, PyObject *data, PyObject *options)
+{
+    (void)data;
+    const att_text_classifier *m = att_training_text_classifier(t);
+    att_text_classifier_info info = {.size = sizeof info};
+    PyObject *first = PyDict_GetItemString(options, "texts"), *second = PyDict_GetItemString(options, "pairs");
+    PyObject *most = PyDict_GetItemString(options, "max_tokens");
+    texts of = {.n = 0}, pairs = {.n = 0};
+    array *out = NULL;
+    att_status status = att_text_classifier_describe(m, &info);
+    const bool paired = second && second != Py_None;
+    if (!first || !most)
+        return raise_sentence(state, ATT_ERR_ARGUMENT, "evaluate: the training has no rows for validation");
+    if (status == ATT_OK && texts_read(state, first, "texts", false, &of) &&
+        (!paired || texts_read(state, second, "pairs", false, &pairs)))
+        out = array_new(state, ATT_F32, 2, (int64_t[]){of.n, info.labels});
+    if (out) {
+        progress p = {.function = NULL};
+        const att_text_classify_options classify = {.size = sizeof classify,
+                                                    .pairs = paired ? pairs.text : NULL,
+                                                    .pair_bytes = paired ? pairs.bytes : NULL,
+                                                    .activation = ATT_TEXT_ACTIVATION_IDENTITY,
+                                                    .max_tokens = PyLong_AsLongLong(most),
+                                                    .progress = progress_call,
+                                                    .user = &p};
+        LONG_CALL_BEGIN
+        status = att_text_classify(m, of.n, of.text, of.bytes, &classify, out->t.data);
+        LONG_CALL_END(status)
+    }
+    texts_release(&of);
+    texts_release(&pairs);
+    PyObject *found = call_result(state, status, (PyObject *)out);
+    return found ? Py_BuildValue("(NN)", found, label_names(m, info.labels)) : NULL;
 }
 
 /* ---- images: data is (ImageSet, ImageSet for validation or None) */
@@ -344,10 +446,17 @@ const training_kind training_kinds[] = {
     {.name = "sentences",
      .fields = sentence_fields,
      .bytes = sizeof(att_sentence_training_options),
-     .read = read_rows,
+     .read = read_sentence_rows,
      .release = rows_free,
      .open = open_sentences,
      .evaluate = embed_sentences},
+    {.name = "reranking",
+     .fields = reranking_fields,
+     .bytes = sizeof(att_text_classifier_training_options),
+     .read = read_reranking_rows,
+     .release = rows_free,
+     .open = open_reranking,
+     .evaluate = score_texts},
     {.name = "images",
      .fields = image_fields,
      .bytes = sizeof(att_image_training_options),

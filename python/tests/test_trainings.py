@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import threading
+import time
 import zlib
 
 import pytest
@@ -103,6 +104,46 @@ def test_sentences_have_the_bits_of_the_tool(tmp_path):
     assert attend.SentenceTransformer(tmp_path / "py").encode("the sea").shape == attend.SentenceTransformer(GOLDEN / "tiny_sentence").encode("a").shape
 
 
+RANKED = {"mnr": "multiple-negatives-ranking", "bce": "binary-cross-entropy", "mse": "mean-squared-error", "ce": "cross-entropy"}
+
+
+@needs_tool
+@pytest.mark.parametrize("word", RANKED)
+def test_rerankers_have_the_bits_of_the_tool(word, tmp_path):
+    gold = {"mnr": None, "ce": ["yes", "no", "so"] * 8}.get(word, [i % 6 / 5 for i in range(24)])
+    rows = [(a,) for a, _ in PAIRS] if word == "ce" else PAIRS
+    scored = gold or [i % 6 / 5 for i in range(24)]
+    lines = ["\t".join((*row, *([str(gold[i])] if gold else []))) + "\n" for i, row in enumerate(rows)]
+    (tmp_path / "rows.tsv").write_text("".join(lines))
+    (tmp_path / "valid.tsv").write_text("".join("\t".join((*row, str(value))) + "\n" for row, value in zip(rows, scored)))
+    common = {"batch": 8, "epochs": 2, "rate": 0.001, "validate_every": 2}
+    given = {} if not gold else {"labels": gold} if word == "ce" else {"scores": gold}
+    with attend.train.Reranking(tmp_path / "py", rows, model=GOLDEN / "tiny_sentence", loss=RANKED[word], valid=(rows, scored),
+                                **given, **common) as training:
+        training.run()
+        best = training.info["best"]
+        assert -100 <= best <= 100 and training.report["validation"].keys() == {"accuracy" if word == "ce" else "spearman"}
+    found = tool("rerank", tmp_path / "tool", "-m", GOLDEN / "tiny_sentence", "--pairs", tmp_path / "rows.tsv", "--valid",
+                 tmp_path / "valid.tsv", "--loss", word, *options(common))
+    assert found == weights(tmp_path / "py")
+    model = attend.CrossEncoder(tmp_path / "py")
+    assert model.labels == (["no", "so", "yes"] if word == "ce" else ["LABEL_0"]) and len(model.predict(rows)) == 24
+    if word == "ce":
+        right = sum(model.labels[max(range(3), key=row.__getitem__)] == label for row, label in zip(model.predict(rows).tolist(), gold))
+        assert abs(100 * right / 24 - best) < 1e-9
+
+
+def test_rerankers_read_labels_that_are_numbers(tmp_path):
+    labels = [i % 3 for i in range(24)]
+    numbers, words = [], []
+    for folder, given, found in (("numbers", labels, numbers), ("words", [f"LABEL_{i}" for i in labels], words)):
+        with attend.train.Reranking(tmp_path / folder, PAIRS, model=GOLDEN / "tiny_sentence", labels=given, batch=8, rate=0.001,
+                                    valid=(PAIRS, given), validate_every=1) as training:
+            training.run(callback=lambda report: found.append(report["validation"]))
+    assert numbers == words and len(numbers) == 3
+    assert weights(tmp_path / "numbers") == weights(tmp_path / "words")
+
+
 def test_reports(translated):
     reports = translated[1]
     assert [r["step"] for r in reports] == [1, 2, 3, 4, 5, 6] and all(r["loss"] > 0 and r["targets"] > 0 for r in reports)
@@ -157,6 +198,29 @@ def test_a_run_of_some_steps(tmp_path):
         assert training.info["parameters"] > 0 and training.info["examples"] == 20
 
 
+def test_minutes_count_those_of_earlier_runs(tmp_path, monkeypatch):
+    """Each step takes 20 seconds of this clock; time between two processes does not count."""
+    clock, validations = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+
+    def tick(report):
+        clock[0] += 20
+        validations.append(report["validation"])
+
+    given = {"time": None, **SHOP, "epochs": 0, "steps": 10**6, "minutes": 1.5, "patience": 0, "validate_every": 1000}
+    with attend.train.Recommendation(tmp_path / "m", FRAME, **given) as training:
+        training.run(2, callback=tick)
+        assert training.steps == 2 and not training.done
+        training.save()
+    clock[0] += 10**6
+    with attend.train.Recommendation(tmp_path / "m", FRAME, **given, resume=True) as training:
+        training.run(callback=tick)
+        assert training.done and training.steps == 6
+    assert [found is not None for found in validations] == [False] * 5 + [True]
+    folder = tmp_path / "m"
+    assert len(attend.Recommender(folder).recommend(["i1"], k=3)[0]) == 3
+
+
 def test_other_threads_run_meanwhile(tmp_path):
     counted, ended = [0], threading.Event()
 
@@ -204,7 +268,17 @@ def test_a_model_goes_on_with_new_items(tmp_path):
     ("valid_list: needs train_list", lambda f: attend.train.Captions(f, "captions.txt", images=".", valid_list="x")),
     ("heads: does not go with decoder='gru'", lambda f: attend.train.Captions(f, "captions.txt", images=".", heads=2)),
     ("/no/such", lambda f: attend.train.Captions(f, "/no/such", images=".")),
-    ("valid: 1 pairs", lambda f: attend.train.Sentences(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
+    ("model: the text classifier", lambda f: attend.train.Reranking(f, PAIRS)),
+    ("scale: does not go with loss='binary-cross-entropy'", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", scores=[1] * 24, scale=2)),
+    ("activation: does not go", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", scores=[1] * 24, activation="sigmoid")),
+    ("batch: 1, but the negatives", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", batch=1)),
+    ("scores.*1.5|1.5.*score", lambda f: attend.train.Reranking(f, PAIRS[:1], model=GOLDEN / "tiny_sentence", scores=[1.5])),
+    (r"labels\[1\]: 'x'", lambda f: attend.train.Reranking(f, PAIRS[:2], model=GOLDEN / "tiny_sentence", labels=[0, "x"])),
+    ("valid: the label 'x'", lambda f: attend.train.Reranking(f, PAIRS[:2], model=GOLDEN / "tiny_sentence", labels=["a", "b"], valid=(PAIRS[:1], ["x"]))),
+    ("valid: 1 rows of two texts and 0", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
+    ("loss: 'x', must be one of binary", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", loss="x")),
+    ("minutes: -1, must be", lambda f: attend.train.Recommendation(f, FRAME, time=None, minutes=-1)),
+    ("valid: 1 rows", lambda f: attend.train.Sentences(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
 ])
 def test_what_is_refused(message, call, tmp_path):
     with pytest.raises(attend.Error, match=message):
