@@ -109,6 +109,10 @@ class Training:
         """Has it reached its last step, `minutes` or `patience`? Then the folder has the model."""
         return self._finished
 
+    def epochs_of(self, steps):
+        """The epochs of a number of steps"""
+        return steps * self._o["accumulate"] / self._batches
+
     def __repr__(self):
         return f"attend.train.{type(self).__name__}({self.folder!r})"
 

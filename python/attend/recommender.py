@@ -1,4 +1,5 @@
 """Recommender: the next items of users, from a log of what they did."""
+import glob
 import json
 import os
 
@@ -47,6 +48,45 @@ def _count(data, items, times, out, callback, *, arch, dtype="float32", neighbor
     return log
 
 
+def _train(data, items, times, out, callback, **options):
+    """Trains a model in a folder: its log"""
+    from attend.train import Recommendation
+    with Recommendation(out, data, items, times, **options) as training:
+        training.run(callback=callback)
+        return training.close()
+
+
+# Of a training on all actions: what it holds out, and where it ends
+_ON_ALL = {"split": "none", "min_actions": 0, "valid_share": 0.0, "test_share": 0.0, "valid_from": 0.0, "test_from": 0.0, "steps": 0,
+           "minutes": 0, "patience": 0}
+
+
+def _train_twice(data, items, times, out, callback, **options):
+    """Trains with validation in the folder `validated` of a folder, and then in that folder on all actions, for the epochs
+    that were best: the log of the second training"""
+    from attend.train import Recommendation
+
+    class First(Recommendation):
+        def _plan(self):  # before there is a folder
+            if not self._validates:
+                raise _attend.ArgumentError("refit: needs a validation, for which there are no data")
+            return super()._plan()
+
+    given = {**Recommendation._defaults, **options}
+    for name, wrong in (("resume", given.get("resume")), ("average", given["average"]), ("keep=0", given["keep"] < 1),
+                        ("schedule", given["schedule"] in ("cosine", "linear")), ("warmup, a share,", 0 < given["warmup"] < 1)):
+        if wrong:
+            raise _attend.ArgumentError(f"{name} does not go with refit=True")
+    if any(glob.glob("checkpoint-*", root_dir=out)):
+        raise _attend.ArgumentError(f"{os.fspath(out)}: has a training already; refit=True needs another folder")
+    with First(os.path.join(out, "validated"), data, items, times, **options) as first:
+        first.run(callback=callback)
+        epochs = first.epochs_of(first.info["best_step"])
+    if not epochs:
+        raise _attend.ArgumentError(f"refit: no step was better than the model to begin with, which is in {first.folder}")
+    return _train(data, items, times, out, callback, **{**options, **_ON_ALL, "epochs": epochs})
+
+
 class Recommender(Model):
     """A model of next items: a folder of `attend train recommend`, or of Recommender.fit"""
 
@@ -56,19 +96,19 @@ class Recommender(Model):
         self._log = None
 
     @classmethod
-    def fit(cls, data, items=None, times=None, *, out, callback=None, **options):
+    def fit(cls, data, items=None, times=None, *, out, refit=False, callback=None, **options):
         """Trains a model on actions, writes it to the folder `out`, and opens it. data: a frame (pandas, polars, pyarrow,
         a dict) whose columns user=, item= and time= name ("user", "item", "time"; time=None: rows are in order), or the
         path of a log; or users, with items and times. Options are those of attend.train.Recommendation. arch="neighbors",
         "ease" and "popularity" count the actions once, with neighbors=, l2= and history_decay=; their callback gets the share
-        that is done."""
-        if options.get("arch") in _COUNTING:
-            log = _count(data, items, times, out, callback, **options)
+        that is done. refit=True trains twice: with validation, in the folder `validated` of `out`, then from the start on all
+        actions, also those held out, for as many epochs as were best."""
+        if options.get("arch") not in _COUNTING:
+            log = (_train_twice if refit else _train)(data, items, times, out, callback, **options)
+        elif refit:
+            raise _attend.ArgumentError(f"refit: does not go with arch={options['arch']!r}; split=\"none\" counts all actions")
         else:
-            from attend.train import Recommendation
-            with Recommendation(out, data, items, times, **options) as training:
-                training.run(callback=callback)
-                log = training.close()
+            log = _count(data, items, times, out, callback, **options)
         model = cls(os.path.abspath(out))
         model._log = log
         return model

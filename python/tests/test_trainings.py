@@ -90,6 +90,27 @@ def test_recommenders_have_the_bits_of_the_tool(more, tmp_path):
 
 
 @needs_tool
+def test_a_refit_has_the_bits_of_the_tool(tmp_path):
+    (tmp_path / "log").write_text("".join(f"{u} {i}\n" for u, i in zip(FRAME["user"], FRAME["item"])))
+    model = attend.Recommender.fit(FRAME, time=None, out=tmp_path / "py", refit=True, **SHOP)
+    found = tool("recommend", tmp_path / "tool", "--data", tmp_path / "log", "--refit", *options(SHOP))
+    assert found == weights(tmp_path / "py") and weights(tmp_path / "tool/validated") == weights(tmp_path / "py/validated")
+    assert found != weights(tmp_path / "py/validated") and len(model.users) == 20
+
+
+@pytest.mark.parametrize("message, given", [
+    ("has a training already", {}), ("resume does not go", {"resume": True}), ("average does not go", {"average": 2}),
+    ("schedule does not go", {"schedule": "cosine"}), ("refit: needs a validation", {"split": "none"}),
+    ("refit: does not go with arch='ease'", {"arch": "ease"})])
+def test_what_a_refit_refuses(message, given, tmp_path):
+    if not given:
+        attend.Recommender.fit(FRAME, time=None, out=tmp_path, **SHOP)
+    with pytest.raises(attend.ArgumentError, match=message):
+        attend.Recommender.fit(FRAME, time=None, out=tmp_path, refit=True, **given)
+    assert not (tmp_path / "validated").exists()
+
+
+@needs_tool
 def test_sentences_have_the_bits_of_the_tool(tmp_path):
     gold = [str(i % 6) for i in range(len(PAIRS))]
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
