@@ -115,8 +115,8 @@ class Recommender(Model):
 
     @property
     def items(self):
-        """Ids of all items"""
-        return self._model.items
+        """Ids of all items: integers, if those of the log are, else texts"""
+        return self._model.items(self._log is not None and self._log.integer_items)
 
     @property
     def info(self):
@@ -131,7 +131,7 @@ class Recommender(Model):
 
     @property
     def users(self):
-        """Ids of the users of the log"""
+        """Ids of the users of the log: integers, if the log has integers"""
         return self._need_log().users()
 
     def history(self, user):
@@ -141,7 +141,7 @@ class Recommender(Model):
     def recommend(self, histories=None, k=10, exclude_seen=True, *, users=None, allow=None, deny=None, skip_unknown=False,
                   diversity=0.0, diversity_pool=0, new_share=0.0, show_progress_bar=False):
         """The next k items of a history, a sequence of ids, oldest first, or of each of a sequence of histories, or of users
-        of the log: ids and scores, the best first. Where fewer than k may be listed, the ids end and scores are NaN.
+        of the log: ids and scores, the best first. The ids are integers where those of the histories are, else texts. Where fewer than k may be listed, the ids end and scores are NaN.
         allow, deny: ids of items that alone, or never, are recommended. skip_unknown: leave out ids that the model does not
         have, instead of an error."""
         if (histories is None) == (users is None):

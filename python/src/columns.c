@@ -249,7 +249,8 @@ static att_status object_id(column *c, int64_t row, att_byte_view *out)
     PyObject *object = object_at(c, row);
     if (!object)
         return ATT_ERR_ARGUMENT;
-    if (!PyUnicode_Check(object) && PyIndex_Check(object) && !PyBool_Check(object)) {
+    const bool is_text = PyUnicode_Check(object);
+    if (!is_text && PyIndex_Check(object) && !PyBool_Check(object)) {
         PyObject *number = PyNumber_Index(object);
         PyObject *text = number ? PyObject_Str(number) : NULL;
         Py_XDECREF(number);
@@ -261,6 +262,7 @@ static att_status object_id(column *c, int64_t row, att_byte_view *out)
     Py_ssize_t bytes;
     const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &bytes) : NULL;
     if (text) {
+        c->has_texts |= is_text;
         *out = (att_byte_view){text, (size_t)bytes};
         return ATT_OK;
     }
@@ -287,6 +289,11 @@ att_status column_id(column *c, int64_t row, att_byte_view *out)
     } else
         status = c->kind == COLUMN_STRINGS ? string_id(c, row, out) : number_id(c, row, out);
     return status == ATT_OK && out->bytes == 0 ? refuse(c, row, "is empty; an id is needed") : status;
+}
+
+bool column_has_integers(const column *c)
+{
+    return c->n > 0 && (c->kind == COLUMN_NUMBERS || (c->kind == COLUMN_OBJECTS && !c->has_texts));
 }
 
 /* ---- times */

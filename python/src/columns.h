@@ -26,6 +26,7 @@ typedef struct column {
     Py_buffer buffer;     /* obj NULL: none */
     PyObject *objects, *held;
     bool texts_are_dates; /* of times that are texts */
+    bool has_texts;       /* of objects: an id was a text */
     char text[32];        /* an id that is a number */
 } column;
 
@@ -34,6 +35,9 @@ typedef struct column {
  * exception; column_close is to be called anyhow. */
 bool column_open(module_state *state, PyObject *object, const char *name, column *out);
 void column_close(column *c);
+
+/* Were all ids that were read integers? */
+bool column_has_integers(const column *c);
 
 /* Read a cell without the GIL: an id, valid until the next cell, or a time. Errors are set as Python's exception, and
  * name column and row: a null; a value of another type; a time that is negative or not finite. */

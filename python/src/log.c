@@ -71,6 +71,8 @@ static bool read_columns(interaction_log *self, module_state *state, PyObject *g
         trim_memory();
         LONG_CALL_END(status)
     }
+    self->integer_users = column_has_integers(&c[USERS]);
+    self->integer_items = column_has_integers(&c[ITEMS]);
     for (int i = 0; i < COLUMNS; i++)
         column_close(&c[i]);
     return read && call_succeeded(state, status);
@@ -137,6 +139,7 @@ static PyObject *log_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         return NULL;
     }
     self->log = NULL, self->holdout = NULL;
+    self->integer_users = self->integer_items = false;
     self->info = (att_interactions_info){.size = sizeof self->info};
     self->held = (att_holdout_info){.size = sizeof self->held};
     const char **ids = NULL;
@@ -212,6 +215,12 @@ static PyObject *get_valid_checksum(PyObject *self, void *unused)
     return PyLong_FromLongLong((long long)(sum >> 1));
 }
 
+static PyObject *get_integer_items(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((interaction_log *)self)->integer_items);
+}
+
 /* history(user): ids of the items of a user, all actions */
 static PyObject *history(PyObject *self, PyObject *user)
 {
@@ -227,7 +236,7 @@ static PyObject *history(PyObject *self, PyObject *user)
     const att_history h = att_interactions_history(l->log, number);
     PyObject *list = PyList_New((Py_ssize_t)h.count);
     for (int64_t i = 0; list && i < h.count; i++) {
-        PyObject *item = PyUnicode_FromString(att_interactions_item(l->log, h.items[i]));
+        PyObject *item = id_object(att_interactions_item(l->log, h.items[i]), l->integer_items);
         if (!item || PyList_SetItem(list, (Py_ssize_t)i, item))
             Py_CLEAR(list);
     }
@@ -241,7 +250,7 @@ static PyObject *users(PyObject *self, PyObject *unused)
     const interaction_log *l = (interaction_log *)self;
     PyObject *list = PyList_New((Py_ssize_t)l->info.users);
     for (int64_t i = 0; list && i < l->info.users; i++) {
-        PyObject *id = PyUnicode_FromString(att_interactions_user(l->log, i));
+        PyObject *id = id_object(att_interactions_user(l->log, i), l->integer_users);
         if (!id || PyList_SetItem(list, (Py_ssize_t)i, id))
             Py_CLEAR(list);
     }
@@ -294,6 +303,7 @@ PyObject *log_rank(module_state *state, const interaction_log *l, const att_scor
 static PyGetSetDef properties[] = {
     {"info", get_info, NULL, "Counts", NULL},
     {"histories", get_histories, NULL, "Users with two or more actions for training", NULL},
+    {"integer_items", get_integer_items, NULL, "Are the ids of items integers?", NULL},
     {"valid_checksum", get_valid_checksum, NULL, "Of what is held out for validation", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -48,6 +48,7 @@ typedef struct item_lists {
     int64_t n_items, room;
     int64_t *offset; /* [n + 1] */
     int64_t n;
+    int64_t ids, texts; /* ids that were given, and those of them that were a str */
 } item_lists;
 
 static void lists_free(item_lists *l)
@@ -98,6 +99,7 @@ static bool add_items(module_state *state, const recommender *r, PyObject *ids, 
     bool added = true;
     for (Py_ssize_t i = 0; added && i < PyTuple_Size(tuple); i++) {
         PyObject *id = PyTuple_GetItem(tuple, i);
+        out->ids++, out->texts += PyUnicode_Check(id);
         const int64_t item = number_of(state, r, id, name);
         if (item == -1 && !skip)
             raise_sentence(state, ATT_ERR_ARGUMENT, "%s: the model has no item %R", name, id);
@@ -126,12 +128,20 @@ static bool read_histories(module_state *state, const recommender *r, PyObject *
 
 /* ---- lists */
 
+PyObject *id_object(const char *id, bool integer)
+{
+    const char *first = id + (*id == '-');
+    if (integer && (*first != '0' || !id[1]) && *first && !first[strspn(first, "0123456789")])
+        return PyLong_FromString(id, NULL, 10);
+    return PyUnicode_FromString(id);
+}
+
 /* Ids of a list, up to where it ends */
-static PyObject *ids_of(const recommender *r, const int32_t *items, int64_t k)
+static PyObject *ids_of(const recommender *r, const int32_t *items, int64_t k, bool integers)
 {
     PyObject *list = PyList_New(0);
     for (int64_t i = 0; list && i < k && items[i] >= 0; i++) {
-        PyObject *id = PyUnicode_FromString(att_recommender_item(r->m, items[i]));
+        PyObject *id = id_object(att_recommender_item(r->m, items[i]), integers);
         if (!id || PyList_Append(list, id))
             Py_CLEAR(list);
         Py_XDECREF(id);
@@ -140,7 +150,7 @@ static PyObject *ids_of(const recommender *r, const int32_t *items, int64_t k)
 }
 
 /* ([ids of each list], scores [n, k]), where a list that ends before k has NaN */
-static PyObject *lists_result(module_state *state, const recommender *r, const att_recommendation *found)
+static PyObject *lists_result(module_state *state, const recommender *r, const att_recommendation *found, bool integers)
 {
     const int64_t k = found->k;
     array *scores = array_new(state, ATT_F32, 2, (int64_t[]){found->n, k});
@@ -149,7 +159,7 @@ static PyObject *lists_result(module_state *state, const recommender *r, const a
         float *row = (float *)scores->t.data + i * k;
         for (int64_t j = 0; j < k; j++)
             row[j] = found->items[i * k + j] < 0 ? NAN : found->scores[i * k + j];
-        PyObject *list = ids_of(r, found->items + i * k, k);
+        PyObject *list = ids_of(r, found->items + i * k, k, integers);
         if (!list || PyList_SetItem(ids, (Py_ssize_t)i, list))
             Py_CLEAR(ids);
     }
@@ -198,11 +208,13 @@ static bool list_call_begin(module_state *state, const recommender *r, PyObject 
     return read;
 }
 
-static PyObject *list_result(module_state *state, const recommender *r, att_status status, att_recommendation *found)
+/* of: what was asked, of whose kind the ids of the result are */
+static PyObject *list_result(module_state *state, const recommender *r, const item_lists *of, att_status status,
+                             att_recommendation *found)
 {
     PyObject *result = NULL;
     if (status == ATT_OK) {
-        result = lists_result(state, r, found);
+        result = lists_result(state, r, found, of->ids && !of->texts);
         att_recommendation_free(state->ctx, found);
     }
     return call_result(state, status, result);
@@ -227,7 +239,7 @@ static PyObject *recommend(PyObject *self, PyObject *args, PyObject *keywords)
         LONG_CALL_BEGIN
         status = att_recommend(r->m, c.of.n, c.of.item, c.of.offset, &c.options, &found);
         LONG_CALL_END(status)
-        result = list_result(state, r, status, &found);
+        result = list_result(state, r, &c.of, status, &found);
     }
     list_call_end(&c);
     return result;
@@ -251,7 +263,7 @@ static PyObject *similar(PyObject *self, PyObject *args, PyObject *keywords)
         LONG_CALL_BEGIN
         status = att_recommender_similar_items(r->m, c.of.n_items, c.of.item, &c.options, &found);
         LONG_CALL_END(status)
-        result = list_result(state, r, status, &found);
+        result = list_result(state, r, &c.of, status, &found);
     }
     list_call_end(&c);
     return result;
@@ -321,13 +333,14 @@ static PyObject *get_info(PyObject *self, void *unused)
                          "max_positions", (long long)i->max_positions, "content_width", (long long)i->content_width);
 }
 
-static PyObject *get_items(PyObject *self, void *unused)
+/* items(integers): ids of all items, as integers or texts */
+static PyObject *items(PyObject *self, PyObject *integers)
 {
-    (void)unused;
     const recommender *r = (recommender *)self;
+    const bool as_integers = integers == Py_True;
     PyObject *list = PyList_New((Py_ssize_t)r->info.items);
     for (int64_t i = 0; list && i < r->info.items; i++) {
-        PyObject *id = PyUnicode_FromString(att_recommender_item(r->m, i));
+        PyObject *id = id_object(att_recommender_item(r->m, i), as_integers);
         if (!id || PyList_SetItem(list, (Py_ssize_t)i, id))
             Py_CLEAR(list);
     }
@@ -363,11 +376,11 @@ PyObject *recommender_fit(PyObject *module, PyObject *args)
 
 static PyGetSetDef properties[] = {
     {"info", get_info, NULL, "The type and the sizes of the model", NULL},
-    {"items", get_items, NULL, "Ids of all items", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef methods[] = {
+    {"items", items, METH_O, "items($self, integers, /)\n--\n\nIds of all items, as integers if True."},
     {"recommend", (PyCFunction)(void (*)(void))recommend, METH_VARARGS | METH_KEYWORDS,
      "recommend($self, histories, options, *, allow=None, deny=None, skip_unknown=False, progress=None)\n--\n\n"
      "([ids of each list], scores [n, k])."},

@@ -11,7 +11,12 @@ typedef struct interaction_log {
     att_holdout *holdout;
     att_interactions_info info;
     att_holdout_info held;
+    bool integer_users, integer_items; /* their ids are integers, else texts */
 } interaction_log;
+
+/* An id as Python has it. integer: as a number, if it is one as this is written without a leading zero or sign +. NULL
+ * with an exception */
+PyObject *id_object(const char *id, bool integer);
 
 /* The log of an argument. NULL with an exception: it is something else */
 interaction_log *log_of(module_state *state, PyObject *object);

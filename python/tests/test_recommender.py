@@ -81,11 +81,27 @@ def test_without_times_the_order_of_rows_counts():
 def test_ids_may_be_integers(tmp_path):
     numbers = {"user": [int(u[1:]) for u in USERS], "item": array.array("H", [int(i[1:]) for i in ITEMS]), "time": TIMES}
     found = read(numbers)
-    assert found == {u[1:]: [i[1:] for i in items] for u, items in HISTORIES.items()}
-    model = attend.Recommender.fit(numbers, out=tmp_path / "m", arch="popularity")
-    assert model.recommend([3, 4], 2)[0] == model.recommend(["3", "4"], 2)[0]
-    assert read([2**64 - 1] * 3, array.array("Q", [2**64 - 1] * 3)) == {str(2**64 - 1): [str(2**64 - 1)] * 3}
-    assert read([-5, -5, -5], array.array("b", [-7, 1, -7])) == {"-5": ["-7", "1", "-7"]}
+    assert found == {int(u[1:]): [int(i[1:]) for i in items] for u, items in HISTORIES.items()}
+    assert read([2**64 - 1] * 3, array.array("Q", [2**64 - 1] * 3)) == {2**64 - 1: [2**64 - 1] * 3}
+    assert read([-5, -5, -5], array.array("b", [-7, 1, -7])) == {-5: [-7, 1, -7]}
+    assert read([0, 0], ["x", "y"]) == {0: ["x", "y"]} and read([0, "a"], [1, 2]) == {"0": [1], "a": [2]}
+
+
+def test_results_are_integers_where_what_was_asked_is(tmp_path):
+    numbers = {"user": [int(u[1:]) for u in USERS], "item": [int(i[1:]) for i in ITEMS], "time": TIMES}
+    model = attend.Recommender.fit(numbers, out=tmp_path / "m", **OPTIONS)
+    integers, texts = model.recommend([3, 4], 2)[0], model.recommend(["3", "4"], 2)[0]
+    assert integers == [int(id) for id in texts] and all(type(id) is int for id in integers) and all(type(id) is str for id in texts)
+    assert model.similar(3, 2)[0] == [int(id) for id in model.similar("3", 2)[0]]
+    user = model.users[0]
+    assert model.recommend(users=[user], k=3)[0] == model.recommend([model.history(user)], k=3)[0] and type(user) is int
+    assert {type(id) for ids in (model.items, model.recommend(users=[user], k=3)[0][0]) for id in ids} == {int}
+    assert all(type(id) is str for id in model.recommend([3, "4"], 2)[0])
+    again = attend.Recommender(tmp_path / "m")
+    assert again.recommend([3, 4], 2)[0] == integers and again.items == list(map(str, model.items))
+    named = attend.Recommender.fit({"user": [1] * 4, "item": ["7", "007", "x", "7"]}, time=None, out=tmp_path / "n", arch="popularity")
+    assert sorted(map(str, named.recommend([7], 3, exclude_seen=False)[0])) == ["007", "7", "x"]
+    assert 7 in named.recommend([7], 3, exclude_seen=False)[0] and "007" in named.recommend([7], 3, exclude_seen=False)[0]
 
 
 def test_numpy():
@@ -109,7 +125,7 @@ def test_pandas(fitted, tmp_path):
     assert read(dates.assign(time=dates["time"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"))) == HISTORIES
     assert read(frame.astype({"user": "category", "item": object})) == HISTORIES
     numbers = frame.assign(user=frame["user"].str[1:].astype(int))
-    assert read(numbers) == read(numbers.astype({"user": "category"})) == {u[1:]: h for u, h in HISTORIES.items()}
+    assert read(numbers) == read(numbers.astype({"user": "category"})) == {int(u[1:]): h for u, h in HISTORIES.items()}
     model = attend.Recommender.fit(frame, out=tmp_path / "m", **OPTIONS)
     assert weights(tmp_path / "m") == open(f"{fitted._path}/model.safetensors", "rb").read()
     frame.loc[7, "item"] = None
