@@ -1,17 +1,14 @@
 /* attend search: finds the nearest lines of a text, or images, by meaning. */
-#include "cli/base/grow.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"
-#include "cli/base/progress.h"
 #include "cli/classifier/reranker.h"
-#include "cli/sentence/codes.h"
+#include "cli/sentence/corpus.h"
 #include "cli/sentence/correlation.h"
 #include "cli/sentence/vector_file.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
@@ -59,215 +56,6 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- The corpus ------------------------------------------------------------- */
-
-typedef struct corpus {
-    int64_t count;
-    size_t *begin; /* [count + 1]: of the lines in data, each followed by a zero */
-    bool *failed;  /* [count]: images that could not be read, which are never found */
-    bool any_failed;
-    float *own;  /* [count, dim]; NULL with an index */
-    size_t room; /* of begin, failed and own */
-    char *data;
-    size_t capacity;      /* of data */
-    const float *vectors; /* [count, dim]: own, or those of the index; with codes NULL */
-    cli_npy index;
-    cli_codes codes; /* their precision is float32 if there are none */
-    char *remake;    /* the command that makes the index again, for messages; or NULL */
-} corpus;
-
-static void corpus_free(corpus *c)
-{
-    free(c->begin);
-    free(c->data);
-    free(c->failed);
-    free(c->own);
-    cli_npy_close(&c->index);
-    cli_codes_close(&c->codes);
-    free(c->remake);
-}
-
-static cli_codes_options codes_options(const corpus *c)
-{
-    return (cli_codes_options){.precision = precision, .index = index_path, .ranges = ranges_path, .remake = c->remake};
-}
-
-/* Makes room for the lines of a block. */
-static int make_room(corpus *c, const cli_lines *block, int64_t dim)
-{
-    const cli_array arrays[] = {
-        {&c->begin, sizeof *c->begin}, {&c->failed, sizeof *c->failed}, {&c->own, (size_t)dim * sizeof *c->own}};
-    if (!cli_reserve(&c->room, (size_t)(c->count + block->count) + 1, arrays, index_path ? 2 : 3))
-        return cli_fail_memory();
-    c->begin[0] = 0;
-    size_t bytes = c->begin[c->count];
-    for (int64_t i = 0; i < block->count; i++)
-        bytes += block->bytes[i] + 1;
-    return cli_reserve(&c->capacity, bytes, &(cli_array){&c->data, 1}, 1) ? CLI_DONE : cli_fail_memory();
-}
-
-/* Opens the corpus: a folder of images or an image for a vision model, otherwise a file with a line for each item. */
-static int open_items(cli_lines *in, const cli_embedder *m)
-{
-    struct stat s;
-    char *const *path = (char *const *)&corpus_path; /* in keeps it */
-    const bool folder = !stat(corpus_path, &s) && S_ISDIR(s.st_mode);
-    return m->images && (folder || att_image_has_name(corpus_path)) ? cli_lines_of_images(in, 1, path)
-                                                                    : cli_lines_open(in, 1, path);
-}
-
-static int corpus_read(corpus *c, const cli_embedder *m)
-{
-    cli_lines in;
-    cli_progress progress;
-    int64_t truncated = 0; /* not reported; the number for queries is */
-    int code = open_items(&in, m);
-    cli_progress_begin(&progress);
-    while (!code) {
-        code = cli_lines_next(&in, m->block);
-        if (code || in.count == 0)
-            break;
-        code = make_room(c, &in, m->dim);
-        if (!code && index_path)
-            memset(c->failed + c->count, false, (size_t)in.count * sizeof *c->failed);
-        else if (!code)
-            code = cli_embedder_encode(m, in.count, in.text, in.bytes, c->own + c->count * m->dim, &truncated,
-                                       c->failed + c->count, c->count);
-        for (int64_t i = 0; !code && i < in.count; i++) {
-            c->any_failed = c->any_failed || c->failed[c->count];
-            memcpy(c->data + c->begin[c->count], in.text[i], in.bytes[i] + 1);
-            c->begin[c->count + 1] = c->begin[c->count] + in.bytes[i] + 1;
-            c->count++;
-        }
-        cli_progress_show(&progress, c->count, m->lines, in.total > 0 ? in.done / in.total : 0);
-    }
-    cli_progress_end(&progress);
-    cli_lines_close(&in);
-    if (!code && c->count == 0)
-        code = cli_fail("%s: has no lines to search in", corpus_path);
-    return code;
-}
-
-static double length_of(const float *x, int64_t dim) { return sqrt(cli_similar(ATT_SIMILARITY_DOT, x, x, dim)); }
-
-/* Checks, if a model's measure depends on lengths, that a row of the index has the length of its line's vector, up to
- * rounding.
- */
-static int check_length(const cli_embedder *m, int64_t line, const float *row, const float *again)
-{
-    const double is = length_of(row, m->dim), should = length_of(again, m->dim), rounding = 0.04;
-    return m->similarity == ATT_SIMILARITY_COSINE || fabs(is - should) <= rounding * should
-               ? CLI_DONE
-               : cli_fail(
-                     "%s: row %lld has the length %.4g, but the vector of line %lld of %s has %.4g, and %s compares "
-                     "by lengths, too; \"attend embed --format npy\" makes the index anew",
-                     index_path, (long long)line + 1, is, (long long)line + 1, corpus_path, should, m->name);
-}
-
-/* Returns the command that makes the index again, for messages: malloc'd, or NULL. */
-static char *remake_command(const cli_embedder *m, att_precision p)
-{
-    static const cli_option type[] = {CLI_TYPES(types)};
-    const bool floats = p == ATT_PRECISION_FLOAT32;
-    const char *usual = "", *given = document_prompt ? document_prompt : "document";
-    char weights[16], products[16], truncated[32] = "", *text;
-    cli_option_default(&type[0], weights, sizeof weights);
-    cli_option_default(&type[1], products, sizeof products);
-    if (dims)
-        snprintf(truncated, sizeof truncated, " --dims %lld", (long long)dims);
-    if (!m->images)
-        att_sentence_prompt(m->text.sentence, NULL, &usual);
-    const bool prompted = !m->images && strcmp(usual, m->prompt) != 0;
-    return asprintf(&text, "\"attend embed -m %s%s%s%s%s%s%s%s%s%s --format npy -o %s %s\"", cli_quoted(m->name).text,
-                    types.weights ? " --dtype " : "", types.weights ? weights : "", types.compute ? " --compute " : "",
-                    types.compute ? products : "", prompted ? " --prompt " : "", prompted ? cli_quoted(given).text : "",
-                    truncated, floats ? "" : " --precision ", floats ? "" : att_precision_name(p),
-                    cli_quoted(index_path).text, cli_quoted(corpus_path).text) < 0
-               ? NULL
-               : text;
-}
-
-/* Compares a row of an index of floats with its line's vector by the cosine, which ignores lengths. Numbers of 8 bits
- * (bf16, or int8 with a scale for each row) have errors of 2^-9 of their size. In a model that computes with them,
- * about a hundred such errors add up at random to 2^-9 sqrt(100) = 0.02 of the vector's length. Twice that is allowed:
- * a cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far apart. */
-static int check_floats(const corpus *c, const cli_embedder *m, int64_t line, const float *again)
-{
-    const double min_cosine = 0.9992;
-    const float *row = c->index.data + line * m->dim;
-    const int code = check_length(m, line, row, again);
-    const double cosine = cli_cosine(again, row, m->dim);
-    return code || cosine >= min_cosine
-               ? code
-               : cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text, "
-                          "the model, its --dtype or --compute is another; %s makes the index anew",
-                          index_path, (long long)line + 1, (long long)line + 1, corpus_path, m->name, cosine,
-                          c->remake);
-}
-
-/* Embeds some of the lines again and compares them with their rows of the index. */
-static int check_index(const corpus *c, const cli_embedder *m)
-{
-    enum { SOME = 5 };
-    const int64_t dim = m->dim, n = c->count < SOME ? c->count : SOME;
-    const cli_codes_options o = codes_options(c);
-    const char *text[SOME];
-    size_t bytes[SOME];
-    int64_t line[SOME], truncated = 0;
-    for (int64_t i = 0; i < n; i++) {
-        line[i] = n > 1 ? i * (c->count - 1) / (n - 1) : 0; /* the first and the last among them */
-        text[i] = c->data + c->begin[line[i]];
-        bytes[i] = c->begin[line[i] + 1] - c->begin[line[i]] - 1;
-    }
-    float *again = malloc((size_t)(n * dim) * sizeof *again);
-    int code = again ? cli_embedder_encode(m, n, text, bytes, again, &truncated, NULL, -1) : cli_fail_memory();
-    for (int64_t i = 0; !code && i < n; i++)
-        code = c->index.data ? check_floats(c, m, line[i], again + i * dim)
-                             : cli_codes_check(&c->codes, m, &o, line[i], again + i * dim);
-    free(again);
-    return code;
-}
-
-/* Opens the index, if there is one, and its codes. */
-static int open_index(corpus *c, const cli_embedder *m)
-{
-    cli_codes_options o = codes_options(c);
-    att_precision p = ATT_PRECISION_FLOAT32;
-    int code = cli_npy_open(&c->index, index_path);
-    if (!code)
-        code = cli_codes_precision(&c->index, m, &o, &p);
-    c->remake = code ? NULL : remake_command(m, p);
-    if (!code && !c->remake)
-        code = cli_fail_memory();
-    o = codes_options(c);
-    return code ? code : cli_codes_open(&c->codes, &c->index, m, &o);
-}
-
-static int corpus_open(corpus *c, const cli_embedder *m)
-{
-    const cli_codes_options o = codes_options(c);
-    int code = index_path ? open_index(c, m) : CLI_DONE;
-    if (!code)
-        code = corpus_read(c, m);
-    if (!code && index_path && c->index.rows != c->count)
-        code = cli_fail("%s: has %lld rows, but %s has %lld %s", index_path, (long long)c->index.rows, corpus_path,
-                        (long long)c->count, m->lines);
-    if (!code && index_path)
-        code = check_index(c, m);
-    else if (!code && precision > ATT_PRECISION_FLOAT32)
-        code = cli_codes_make(&c->codes, c->own, c->count, m, &o);
-    else if (!code && ranges_path)
-        code = cli_misuse("--ranges is of int8 and uint8: give --precision, or --index");
-    if (!code && rescore >= 0 && !c->codes.data)
-        code = cli_misuse("--rescore is of int8, uint8 and bits, but these vectors are float32");
-    if (c->codes.own) {
-        free(c->own);
-        c->own = NULL;
-    }
-    c->vectors = index_path ? c->index.data : c->own;
-    return code;
-}
-
 /* ---- The nearest ------------------------------------------------------------ */
 
 typedef struct hit {
@@ -296,8 +84,8 @@ static void insert(hit *best, int64_t *count, int64_t max, hit h)
 }
 
 /* Finds the nearest lines of queries [n, dim]: best [n, k], counts [n]; scores [QUERIES, ROWS] is scratch. */
-static int nearest(const cli_embedder *m, const corpus *c, const float *queries, int64_t n, hit *best, int64_t *counts,
-                   float *scores)
+static int nearest(const cli_embedder *m, const cli_corpus *c, const float *queries, int64_t n, hit *best,
+                   int64_t *counts, float *scores)
 {
     const int64_t dim = m->dim;
     memset(counts, 0, (size_t)n * sizeof *counts);
@@ -322,7 +110,7 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
 
 /* Finds the nearest lines of queries among codes: first the k * rescore lines that are nearest by their codes, then
  * those of them whose codes are nearest to the query itself. */
-static int nearest_codes(const cli_embedder *m, const corpus *c, const float *queries, int64_t n, hit *best,
+static int nearest_codes(const cli_embedder *m, const cli_corpus *c, const float *queries, int64_t n, hit *best,
                          int64_t *counts)
 {
     const att_vector_corpus in = {.size = sizeof in,
@@ -350,7 +138,7 @@ static int nearest_codes(const cli_embedder *m, const corpus *c, const float *qu
     return code;
 }
 
-static void print_json(const char *key, const corpus *c, const char *query, size_t bytes, const hit *best,
+static void print_json(const char *key, const cli_corpus *c, const char *query, size_t bytes, const hit *best,
                        int64_t count)
 {
     cli_json j = cli_json_begin(stdout);
@@ -369,7 +157,7 @@ static void print_json(const char *key, const corpus *c, const char *query, size
     cli_json_close(&j);
 }
 
-static void print_plain(const corpus *c, const char *query, size_t bytes, const hit *best, int64_t count)
+static void print_plain(const cli_corpus *c, const char *query, size_t bytes, const hit *best, int64_t count)
 {
     static bool again;
     if (again)
@@ -389,7 +177,7 @@ static void print_plain(const corpus *c, const char *query, size_t bytes, const 
 /* ---- Reranking --------------------------------------------------------------- */
 
 /* Puts the nearest lines of a query, best [n], into the order of a cross-encoder's scores; *n becomes `top` at most. */
-static int rerank(cli_reranker *r, const corpus *c, const char *query, size_t bytes, hit *best, int64_t *n)
+static int rerank(cli_reranker *r, const cli_corpus *c, const char *query, size_t bytes, hit *best, int64_t *n)
 {
     const int64_t kept = *n < top ? *n : top;
     const char **text = malloc(((size_t)*n + 1) * sizeof *text);
@@ -427,7 +215,7 @@ typedef struct scratch {
     cli_reranker reranker; /* with --rerank */
 } scratch;
 
-static int answer(const cli_embedder *m, const corpus *c, scratch *s, const cli_lines *in, bool *any_failed)
+static int answer(const cli_embedder *m, const cli_corpus *c, scratch *s, const cli_lines *in, bool *any_failed)
 {
     bool failed[QUERIES];
     int64_t truncated = 0;
@@ -454,7 +242,7 @@ static int answer(const cli_embedder *m, const corpus *c, scratch *s, const cli_
 }
 
 /* The queries are arguments [n], or lines. */
-static int answer_all(const cli_embedder *m, const corpus *c, scratch *s, int n, char **arguments)
+static int answer_all(const cli_embedder *m, const cli_corpus *c, scratch *s, int n, char **arguments)
 {
     cli_lines in;
     cli_output out;
@@ -493,8 +281,16 @@ static void note_passages(const cli_embedder *m)
 /* Answers all queries by a model that is open. */
 static int search(cli_embedder *m, int n, char **arguments)
 {
-    corpus c = {0};
+    cli_corpus c = {0};
     scratch s = {0};
+    const cli_corpus_options o = {.path = corpus_path,
+                                  .index = index_path,
+                                  .ranges = ranges_path,
+                                  .prompt = document_prompt,
+                                  .dims = dims,
+                                  .types = types,
+                                  .precision = precision,
+                                  .rescored = rescore >= 0};
     int code = rerank_name ? cli_reranker_open(&s.reranker, rerank_name, types, threads) : CLI_DONE;
     s.reranker.quiet = true;
     if (!code)
@@ -503,7 +299,7 @@ static int search(cli_embedder *m, int n, char **arguments)
         code = cli_embedder_prompt(m, "document-prompt", document_prompt, "document");
     if (!code) {
         note_passages(m);
-        code = corpus_open(&c, m);
+        code = cli_corpus_open(&c, &o, m);
     }
     if (!code)
         code = cli_embedder_prompt(m, "query-prompt", query_prompt, "query");
@@ -523,7 +319,7 @@ static int search(cli_embedder *m, int n, char **arguments)
     free(s.scores);
     free(s.best);
     free(s.counts);
-    corpus_free(&c);
+    cli_corpus_close(&c);
     if (rerank_name)
         cli_reranker_close(&s.reranker);
     return code;
@@ -534,8 +330,7 @@ static int run(int n, char **arguments)
     if (n && file)
         return cli_misuse("--file does not go with queries as arguments");
     if (n == 1 && strcmp(arguments[0], "-") == 0 &&
-        !cli_model_is(ATT_SUBJECT_VISION, model_name)) /* standard input has lines, not
-                                                        * an image */
+        !cli_model_is(ATT_SUBJECT_VISION, model_name)) /* standard input has lines, not an image */
         n = 0;
     if (n == 0 && !file)
         file = "-";
