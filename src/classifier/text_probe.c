@@ -6,6 +6,7 @@
 #include "model/gguf_model.h"
 #include "probe/probe_training.h"
 #include "sentence/sentence.h"
+#include "util/clock.h"
 #include "util/util.h"
 
 #include <string.h>
@@ -37,9 +38,9 @@ static att_status embed(text_probe *p)
 static att_status train(text_probe *p, const char *folder, att_probe_result *result)
 {
     att_probe *probe = NULL;
-    const double begin = att_probe_clock();
+    const double begin = att_seconds();
     att_status s = embed(p);
-    result->embedding_seconds = att_probe_clock() - begin;
+    result->embedding_seconds = att_seconds() - begin;
     s = s ? s : att_probe_train(&p->examples, p->options.probe, p->options.refit, &probe, result);
     s = s ? s : att_probe_write_model(probe, &p->files, folder, ATT_PROBE_TEXTS, p->examples.names, p->options.dtype);
     att_probe_free(probe);

@@ -1,17 +1,10 @@
 #include "probe/probe_training.h"
 #include "io/check_texts.h"
 #include "text/utf8.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-double att_probe_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- examples */
 
@@ -98,7 +91,7 @@ static att_status fit_all(const att_probe_examples *e, const att_probe_options *
 att_status att_probe_train(const att_probe_examples *e, const att_probe_options *options, bool refit, att_probe **out,
                            att_probe_result *result)
 {
-    const double begin = att_probe_clock();
+    const double begin = att_seconds();
     const att_probe_data train = part(e, 0, e->n), valid = part(e, e->n, e->n_valid);
     att_probe_options o;
     *out = NULL;
@@ -120,7 +113,7 @@ att_status att_probe_train(const att_probe_examples *e, const att_probe_options 
         result->neighbors = i->neighbors;
         result->converged = i->converged;
     }
-    result->fit_seconds = att_probe_clock() - begin;
+    result->fit_seconds = att_seconds() - begin;
     return s;
 }
 

@@ -32,7 +32,5 @@ att_status att_probe_train(const att_probe_examples *e, const att_probe_options 
  * removed. */
 att_status att_probe_write_model(const att_probe *p, const att_opened_files *model, const char *folder,
                                  att_probe_inputs inputs, const char *const *names, att_dtype dtype);
-/* Returns the seconds of a clock. */
-double att_probe_clock(void);
 
 #endif

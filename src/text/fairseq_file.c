@@ -68,11 +68,7 @@ static int find_class(att_settings *config, const char *folder)
 
 static const char *token_of(layout *l, const char *key, const char *otherwise)
 {
-    const char *token = att_special_token(&l->config, &l->map, key, otherwise);
-    json_t *text = json_string(token);
-    check_made(l, att_config_write(l->root, key, text));
-    json_decref(text);
-    return token;
+    return att_special_token_write(&l->config, &l->map, l->root, key, otherwise);
 }
 
 static double id_of(layout *l, const char *token)

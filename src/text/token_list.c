@@ -131,6 +131,17 @@ bool att_config_write(json_t *root, const char *key, const json_t *value)
     return config && json_object_set(config, key, (json_t *)(uintptr_t)value) == 0;
 }
 
+const char *att_special_token_write(att_settings *config, const att_settings *map, json_t *root, const char *key,
+                                    const char *otherwise)
+{
+    const char *token = att_special_token(config, map, key, otherwise);
+    json_t *text = json_string(token);
+    if (!att_config_write(root, key, text))
+        att_settings_fail(config, ATT_ERR_MEMORY, "out of memory");
+    json_decref(text);
+    return token;
+}
+
 void att_config_copy(json_t *root, att_settings *config, const att_settings *map)
 {
     static const char clean_up[] = "clean_up_tokenization_spaces";

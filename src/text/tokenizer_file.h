@@ -53,6 +53,9 @@ att_class_name att_tokenizer_class(att_settings *config, const char *folder);
 extern const char *const att_special_keys[ATT_TOKENS];
 /* Writes the special token of a key, a text; false: out of memory. */
 bool att_config_write(json_t *root, const char *key, const json_t *value);
+/* Writes the special token that att_special_token returns, and returns it. An error becomes that of config. */
+const char *att_special_token_write(att_settings *config, const att_settings *map, json_t *root, const char *key,
+                                    const char *otherwise);
 /* Writes the special tokens of tokenizer_config.json or special_tokens_map.json, and clean_up_tokenization_spaces if it
  * is true and the model is WordPiece; `config` gets the error. */
 void att_config_copy(json_t *root, att_settings *config, const att_settings *map);

@@ -99,11 +99,7 @@ static int32_t add_token(layout *l, const char *content, bool lstrip)
 
 static const char *token_of(layout *l, const char *key, const char *otherwise)
 {
-    const char *content = att_special_token(&l->config, &l->map, key, otherwise);
-    json_t *text = json_string(content);
-    check_made(l, att_config_write(l->root, key, text));
-    json_decref(text);
-    return content;
+    return att_special_token_write(&l->config, &l->map, l->root, key, otherwise);
 }
 
 static void read_special_tokens(layout *l)

@@ -1,5 +1,6 @@
 #include "vision/image_batches.h"
 #include "train/shuffle.h"
+#include "util/clock.h"
 #include "util/util.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* The last words of the counters of random numbers. The counter for the order of images (att_permutation) has 0
  * there. */
@@ -269,24 +269,17 @@ static bool has(const maker *m, const att_image_choice *c)
            m->all == c->n && !memcmp(m->images, c->images, (size_t)c->n * sizeof *c->images);
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 att_status att_image_batches_get(att_image_batches *b, const att_image_choice *now, const att_image_choice *next,
                                  const att_image_batch **out, double *waited)
 {
-    const double begin = seconds();
+    const double begin = att_seconds();
     finish(b);
     maker *m = &b->maker[b->next];
     if (!has(m, now)) {
         choose(m, now);
         make(b, m);
     }
-    *waited = seconds() - begin;
+    *waited = att_seconds() - begin;
     m->batch.n = m->status ? 0 : m->batch.n; /* an error is reported once: the next call tries again */
     if (m->status) {
         errno = m->number;

@@ -1,6 +1,7 @@
 /* Trains a classifier on the embeddings of a vision Transformer that stays as it is. */
 #include "io/new_folder.h"
 #include "probe/probe_training.h"
+#include "util/clock.h"
 #include "util/util.h"
 #include "vision/image_input.h"
 #include "vision/image_set.h"
@@ -129,10 +130,10 @@ static att_status write_plain(const image_probe *p, const att_probe *probe, cons
 static att_status train(image_probe *p, const char *folder, att_probe_result *result)
 {
     att_probe *probe = NULL;
-    const double begin = att_probe_clock();
+    const double begin = att_seconds();
     att_status s = open_model(p);
     s = s ? s : embed(p);
-    result->embedding_seconds = att_probe_clock() - begin;
+    result->embedding_seconds = att_seconds() - begin;
     result->plain = p->trained;
     s = s ? s : att_probe_train(&p->examples, p->options.probe, p->options.refit, &probe, result);
     if (!s)

@@ -86,10 +86,13 @@ static void read_added_decoder(layout *l)
     json_object_foreach((json_t *)att_settings_get(&l->config, "added_tokens_decoder"), key, item)
     {
         const char *content = json_string_value(json_object_get(item, "content"));
-        json_t *entry = json_is_object(item) && content && !find_added(l, content) ? json_copy(item) : NULL;
-        if (entry)
-            check_made(l, json_object_set_new(entry, "id", json_real(strtod(key, NULL))) == 0 &&
-                              json_array_append_new(added_tokens(l), entry) == 0);
+        if (!json_is_object(item) || !content || find_added(l, content))
+            continue;
+        json_t *entry = json_copy(item);
+        const bool numbered = json_object_set_new(entry, "id", json_real(strtod(key, NULL))) == 0;
+        check_made(l, numbered && json_array_append_new(added_tokens(l), entry) == 0);
+        if (!numbered)
+            json_decref(entry);
     }
 }
 
@@ -115,11 +118,7 @@ static void read_named(layout *l)
 
 static const char *token_of(layout *l, const char *key, const char *otherwise)
 {
-    const char *token = att_special_token(&l->config, &l->map, key, otherwise);
-    json_t *text = json_string(token);
-    check_made(l, att_config_write(l->root, key, text));
-    json_decref(text);
-    return token;
+    return att_special_token_write(&l->config, &l->map, l->root, key, otherwise);
 }
 
 static json_t *byte_level(layout *l)
