@@ -57,9 +57,9 @@ struct att_thread_pool {
 
 /* ---- the worker loop: takes indices until none is left */
 
-static _Thread_local bool inside;                     /* whether this thread runs a body of a parallel call */
-static _Thread_local const volatile int *cancel_flag; /* the flag of this thread's calls, and of the call whose body it
-                                                       * runs */
+static _Thread_local bool inside; /* whether this thread runs a body of a parallel call */
+/* The flag of this thread's calls, and of the call whose body it runs */
+static _Thread_local const volatile int *cancel_flag;
 
 #if defined(__x86_64__)
 typedef unsigned fp_state;

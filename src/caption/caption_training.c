@@ -157,8 +157,8 @@ static double rate(const void *self, int64_t step, double rate)
 
 static void settings(const void *self, att_fields *fields)
 {
-    att_caption_training *t = (att_caption_training *)(uintptr_t)self; /* written to: a checkpoint's steps are loaded
-                                                                        * into it */
+    /* Is written to: the steps of a checkpoint are loaded into it. */
+    att_caption_training *t = (att_caption_training *)(uintptr_t)self;
     const att_caption_training_options *o = &t->options;
     if (o->presence_epochs)
         att_fields_add(fields, "presence_steps", ATT_FIELD_INT, &t->word_prediction_steps)->optional = true;

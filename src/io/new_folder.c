@@ -153,9 +153,8 @@ att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *fol
     struct stat is;
     bool marked;
     const bool made = lstat(f->path, &is) != 0; /* from here on this call has made the folder */
-    if (made)                                   /* left by a process that was killed when its folder had its final
-                                                 * name */
-        unlink(f->mark);
+    if (made)
+        unlink(f->mark); /* left by a process that was killed when its folder had its final name */
     att_status s = check_target(f);
     s = s ? s : make_parent(f);
     s = s ? s : make_mark(f, &marked);

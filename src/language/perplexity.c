@@ -22,8 +22,8 @@ static void fill(const evaluation *e, int64_t first, int64_t count)
     e->offsets[0] = 0;
     for (int64_t b = 0; b < count; b++) {
         const int64_t k = first + b, begin = k * e->stride, end = att_min(begin + e->window, e->n - 1);
-        const int64_t new = k == 0 ? 0 : begin - e->stride + e->window; /* the first target that no earlier window
-                                                                         * has */
+        /* The first target that no earlier window has */
+        const int64_t new = k == 0 ? 0 : begin - e->stride + e->window;
         int64_t at = e->offsets[b];
         for (int64_t i = begin; i < end; i++, at++) {
             e->input[at] = e->ids[i];

@@ -163,8 +163,8 @@ static bool see_columns(const att_table *t, void *arg)
 bool att_log_has_columns(att_table *t)
 {
     columns c = {0};
-    unsigned of_all = NUMBER | DECIMAL | TIME, alone = 0; /* kinds that all columns have; kinds that are the only one of
-                                                           * a column */
+    /* of_all: kinds that all columns have; alone: kinds that are the only one of a column */
+    unsigned of_all = NUMBER | DECIMAL | TIME, alone = 0;
     att_table_sample(t, see_columns, &c);
     for (int64_t i = 1; i < c.n; i++) { /* after the user */
         const unsigned k = c.kinds[i];

@@ -55,8 +55,8 @@ static bool is_western(att_byte_view text)
     for (size_t i = 0; i < text.bytes; i++) {
         const byte c = (byte)text.data[i];
         run = c < 0x80 ? 0 : run + 1;
-        if (run > 2 || c == 0x81 || c == 0x8D || c == 0x8F || c == 0x90 || c == 0x9D) /* which the encoding does not
-                                                                                       * have */
+        /* Three letters beyond ASCII in a row are rare, and the encoding does not have these codes. */
+        if (run > 2 || c == 0x81 || c == 0x8D || c == 0x8F || c == 0x90 || c == 0x9D)
             return false;
     }
     return true;

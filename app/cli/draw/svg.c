@@ -65,8 +65,8 @@ void svg_begin(FILE *f, double width, double height, const char *title)
     number(f, "height", height);
     fputs(" role=\"img\" font-family=\"" FONTS "\">\n", f);
     child_title(f, title);
-    fputs("\n<style>text{pointer-events:none}</style>\n", f); /* so that tooltips also appear when the pointer is on
-                                                               * text */
+    /* Tooltips also appear when the pointer is on text. */
+    fputs("\n<style>text{pointer-events:none}</style>\n", f);
 }
 
 void svg_dark(FILE *f, const color *light, const color *dark, int n)

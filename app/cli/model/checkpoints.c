@@ -32,8 +32,8 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
     }
     if (d)
         closedir(d);
-    c->paused = strstr(c->newest, "-pause") != NULL; /* of two checkpoints of the same step, the pause's name comes
-                                                      * first */
+    /* Of two checkpoints of the same step, the name of the pause comes first. */
+    c->paused = strstr(c->newest, "-pause") != NULL;
 }
 
 /* Moves them to a folder of the descriptor `to`; -1: removes them. */

@@ -110,7 +110,7 @@ static int64_t different_bits(const uint8_t *a, const uint8_t *b, int64_t bytes)
 }
 
 /* Checks that two rows of codes are equal, up to rounding. The vector's error is at most 0.04 of its length (see
- * check_index of search.c), an angle that changes 0.04 / pi = 1.3 % of the bits on average. Three times as many may
+ * check_floats of corpus.c), an angle that changes 0.04 / pi = 1.3 % of the bits on average. Three times as many may
  * differ. */
 static int compare(const cli_codes *c, const cli_embedder *m, const uint8_t *row, const uint8_t *again, float *scratch,
                    bool *same)

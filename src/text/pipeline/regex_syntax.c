@@ -101,8 +101,8 @@ static bool put_property(translator *t, const char *name, bool negated)
     }
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
         if (!strcmp(scripts[i].name, name)) {
-            snprintf(text, sizeof text, "\\p{sc:%s}%s", name, scripts[i].newer); /* without sc: it would be
-                                                                                  * Script_Extensions */
+            /* Without sc: it would be Script_Extensions. */
+            snprintf(text, sizeof text, "\\p{sc:%s}%s", name, scripts[i].newer);
             put_set(t, negated, text, "");
             return true;
         }
