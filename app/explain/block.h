@@ -9,9 +9,6 @@ typedef struct block_sizes {
     int64_t n, d_model, d_ff, h, d_k, d_v; /* n layers in the encoder and n in the decoder */
 } block_sizes;
 
-int64_t block_attention_parameters(const block_sizes *s);
-int64_t block_feed_forward_parameters(const block_sizes *s);
-int64_t block_norm_parameters(const block_sizes *s);
 int64_t block_encoder_parameters(const block_sizes *s); /* Returns the number of parameters of one layer. */
 int64_t block_decoder_parameters(const block_sizes *s);
 

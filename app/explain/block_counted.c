@@ -44,23 +44,23 @@ static int64_t attention_matrices(const block_sizes *s)
 
 static int64_t feed_forward_matrices(const block_sizes *s) { return 2 * s->d_model * s->d_ff; }
 
-int64_t block_attention_parameters(const block_sizes *s)
+static int64_t attention_parameters(const block_sizes *s)
 {
     return attention_matrices(s) + s->h * (2 * s->d_k + s->d_v) + s->d_model;
 }
 
-int64_t block_feed_forward_parameters(const block_sizes *s) { return feed_forward_matrices(s) + s->d_ff + s->d_model; }
+static int64_t feed_forward_parameters(const block_sizes *s) { return feed_forward_matrices(s) + s->d_ff + s->d_model; }
 
-int64_t block_norm_parameters(const block_sizes *s) { return 2 * s->d_model; }
+static int64_t norm_parameters(const block_sizes *s) { return 2 * s->d_model; }
 
 int64_t block_encoder_parameters(const block_sizes *s)
 {
-    return block_attention_parameters(s) + block_feed_forward_parameters(s) + 2 * block_norm_parameters(s);
+    return attention_parameters(s) + feed_forward_parameters(s) + 2 * norm_parameters(s);
 }
 
 int64_t block_decoder_parameters(const block_sizes *s)
 {
-    return 2 * block_attention_parameters(s) + block_feed_forward_parameters(s) + 3 * block_norm_parameters(s);
+    return 2 * attention_parameters(s) + feed_forward_parameters(s) + 3 * norm_parameters(s);
 }
 
 static int64_t all_layers(const block_sizes *s)
@@ -123,10 +123,10 @@ static void table(page *p)
     page_line(p, "%-42s %s %s", "", page_right(p, (text){"parameters", "パラメータ"}, 12).text,
               page_right(p, (text){"per token", "積和"}, 12).text);
     print_count(p, (text){"attention", "注意"}, (text){"4 d_model² + 4 d_model", "4 d_model² + 4 d_model"},
-                block_attention_parameters(s), attention);
+                attention_parameters(s), attention);
     print_count(p, (text){"feed-forward", "FFN"}, (text){"2 d_model d_ff + biases", "2 d_model d_ff + バイアス"},
-                block_feed_forward_parameters(s), feed_forward);
-    print_count(p, (text){"layer norm", "層正規化"}, (text){"2 d_model", "2 d_model"}, block_norm_parameters(s), 0);
+                feed_forward_parameters(s), feed_forward);
+    print_count(p, (text){"layer norm", "層正規化"}, (text){"2 d_model", "2 d_model"}, norm_parameters(s), 0);
     print_count(p, (text){"encoder layer", "エンコーダの層"}, (text){"1 attention, 2 norms", "注意1、正規化2"},
                 block_encoder_parameters(s), attention + feed_forward);
     print_count(p, (text){"decoder layer", "デコーダの層"}, (text){"2 attentions, 3 norms", "注意2、正規化3"},

@@ -24,7 +24,8 @@ void layer_draw(torch_random *g, float bound, float *w, int64_t count)
         w[i] = torch_uniform(g, -bound, bound);
 }
 
-att_status layer_fill(page *p, layer *l, uint32_t seed)
+/* Computes weights of nn.Linear, W_q, W_k, W_v, and queries, keys and values: those of `explain trainable`. */
+static att_status fill(page *p, layer *l, uint32_t seed)
 {
     int64_t count = l->out * l->words.dim;
     float bound = torch_linear_bound(l->words.dim);
@@ -39,7 +40,7 @@ att_status layer_fill(page *p, layer *l, uint32_t seed)
 
 att_status layer_make(page *p, layer *l, int64_t out, uint32_t seed)
 {
-    return layer_open(p, l, out) == ATT_OK ? layer_fill(p, l, seed) : p->status;
+    return layer_open(p, l, out) == ATT_OK ? fill(p, l, seed) : p->status;
 }
 
 static att_tensor view(page *p, const float *a, int rank, const int64_t *dim, const int64_t *stride)

@@ -19,8 +19,6 @@ typedef struct layer {
 
 /* Initializes the words (the user's or the six) and zeroed weights, queries, keys and values. */
 att_status layer_open(page *p, layer *l, int64_t out);
-/* Computes weights of nn.Linear, W_q, W_k, W_v, and queries, keys and values: those of `explain trainable`. */
-att_status layer_fill(page *p, layer *l, uint32_t seed);
 /* Draws weights from PyTorch's generator, row by row. */
 void layer_draw(torch_random *g, float bound, float *w, int64_t count);
 /* Makes all of these: a layer with weights from a seed. */

@@ -190,7 +190,8 @@ att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x,
     return att_nn_linear_apply(t, l->outer, f, ATT_ACTIVATION_IDENTITY, x);
 }
 
-att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum)
+/* Computes logits [1, classes] of patches [patches, numbers]. */
+static att_var *logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum)
 {
     att_var *x = vit_embed(t, m, patches);
     for (int64_t i = 0; i < m->info.layers; i++)
@@ -201,7 +202,7 @@ att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_e
 att_status vit_probabilities(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum, float *out)
 {
     att_tensor Y = {0};
-    const att_status s = att_var_value(t, att_softmax(t, vit_logits(t, m, patches, erratum)), &Y);
+    const att_status s = att_var_value(t, att_softmax(t, logits(t, m, patches, erratum)), &Y);
     if (s == ATT_OK)
         memcpy(out, Y.data, (size_t)m->info.classes * sizeof *out);
     att_tape_reset(t);

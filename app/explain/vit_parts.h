@@ -54,8 +54,6 @@ typedef struct vit_states {
 /* Applies layer i to x [tokens, hidden]. Returns a result of the same shape. states or NULL. */
 att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x, vit_erratum erratum,
                          vit_states *states);
-/* Computes logits [1, classes] of patches [patches, numbers]. */
-att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum);
 /* Computes the softmax of these logits, out [classes]. Resets the tape. */
 att_status vit_probabilities(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum, float *out);
 /* Computes the attention weights of a head out of queries and keys, out [tokens, tokens]. */

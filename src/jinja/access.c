@@ -23,7 +23,7 @@ static att_jinja_value loop_changed(att_jinja_state *s, const att_jinja_value *s
     return att_jinja_bool(changed);
 }
 
-att_jinja_value att_jinja_loop_attribute(att_jinja_state *s, att_jinja_loop *loop, const att_jinja_string *name)
+static att_jinja_value loop_attribute(att_jinja_state *s, att_jinja_loop *loop, const att_jinja_string *name)
 {
     const int64_t n = (int64_t)loop->items->n, at = (int64_t)loop->at;
     const att_jinja_value self = {ATT_JINJA_LOOP, {.loop = loop}}, none = att_jinja_undefined();
@@ -93,8 +93,7 @@ att_jinja_value att_jinja_item(att_jinja_state *s, att_jinja_value v, att_jinja_
         const att_jinja_value *found = att_jinja_find(s, v.dict, key);
         return found ? *found : att_jinja_undefined();
     }
-    return v.type == ATT_JINJA_LOOP ? att_jinja_loop_attribute(s, v.loop, key.string)
-                                    : att_jinja_method(s, v, key.string);
+    return v.type == ATT_JINJA_LOOP ? loop_attribute(s, v.loop, key.string) : att_jinja_method(s, v, key.string);
 }
 
 att_jinja_value att_jinja_attribute(att_jinja_state *s, att_jinja_value v, const att_jinja_string *name)

@@ -23,6 +23,5 @@ struct att_jinja_loop {
     struct att_jinja_scope *scope;
     att_jinja_function *recurse; /* runs it over other items */
 };
-att_jinja_value att_jinja_loop_attribute(att_jinja_state *s, att_jinja_loop *loop, const att_jinja_string *name);
 
 #endif

@@ -15,7 +15,8 @@ static const double temperature = 0.07, tolerance = 1e-6;
 
 /* ---- checks */
 
-att_status att_probe_check_data(att_ctx *ctx, const char *what, const att_probe_data *d)
+/* Checks data; `what` is its name in errors: "att_probe_fit: train". */
+static att_status check_data(att_ctx *ctx, const char *what, const att_probe_data *d)
 {
     const struct {
         const char *name;
@@ -308,9 +309,9 @@ att_status att_probe_fit(att_ctx *ctx, const att_probe_data *train, const att_pr
     att_status s = att_options_read(&t, sizeof t, train, "att_probe_data");
     s = s ? s : att_options_read(&v, sizeof v, valid, "att_probe_data");
     s = s ? s : att_options_read(&o, sizeof o, options, "att_probe_options");
-    s = s ? s : att_probe_check_data(ctx, "att_probe_fit: train", &t);
+    s = s ? s : check_data(ctx, "att_probe_fit: train", &t);
     if (!s && valid)
-        s = att_probe_check_data(ctx, "att_probe_fit: valid", &v);
+        s = check_data(ctx, "att_probe_fit: valid", &v);
     s = s ? s : check_options(ctx, &o, &t);
     if (!s && valid && (v.dim != t.dim || v.classes != t.classes))
         s = att_fail(ctx, ATT_ERR_ARGUMENT,
@@ -385,7 +386,7 @@ att_status att_probe_correct(const att_probe *p, const att_probe_data *data, int
     if (att_require(__func__, ATT_NAMED({"p", p}, {"data", data}, {"correct", correct})))
         return ATT_ERR_ARGUMENT;
     att_status s = att_options_read(&d, sizeof d, data, "att_probe_data");
-    s = s ? s : att_probe_check_data(p->ctx, "att_probe_correct: data", &d);
+    s = s ? s : check_data(p->ctx, "att_probe_correct: data", &d);
     if (!s && (d.dim != p->info.dim || d.classes != p->info.classes))
         s = att_fail(p->ctx, ATT_ERR_ARGUMENT,
                      "att_probe_correct: data has %lld numbers and %lld classes, but the probe %lld and %lld",

@@ -17,8 +17,6 @@ struct att_probe {
     char **name;              /* [classes] of a probe that was read from a folder, or NULL */
 };
 
-/* Checks data; `what` is its name in errors: "att_probe_fit: train". */
-att_status att_probe_check_data(att_ctx *ctx, const char *what, const att_probe_data *d);
 /* Makes a probe without weights or vectors of a kind, for info.dim and info.classes. */
 att_status att_probe_make(att_ctx *ctx, const att_probe_info *info, att_probe **out);
 /* Returns the scores of x [n, dim], [n, classes]; those of nearest neighbors have no gradient. */

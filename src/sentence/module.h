@@ -46,8 +46,6 @@ struct att_module_type {
 extern const att_module_type att_module_pooling, att_module_dense, att_module_layer_norm, att_module_normalize,
     att_module_dropout;
 
-/* Returns the type of a class in modules.json, whose last component is `name`; NULL: none. */
-const att_module_type *att_module_type_of(const char *name);
 /* Reads "module_input_name" and "module_output_name", which must both be token_embeddings or both
  * sentence_embedding. */
 void att_module_read_names(att_settings *s, att_module *m);

@@ -10,7 +10,8 @@
 static const att_module_type *const types[] = {&att_module_pooling, &att_module_dense, &att_module_layer_norm,
                                                &att_module_normalize, &att_module_dropout};
 
-const att_module_type *att_module_type_of(const char *name)
+/* Returns the type of a class in modules.json, whose last component is `name`; NULL: none. */
+static const att_module_type *type_of(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (!strcmp(types[i]->name, name))
@@ -109,7 +110,7 @@ static void read_module(att_settings *s, size_t i, att_modules *out)
         return;
     const char *name = dot && !strncmp(class, "sentence_transformers.", 22) ? dot + 1 : "";
     const bool backbone = att_backbone_is_module(name);
-    const att_module_type *type = att_module_type_of(name);
+    const att_module_type *type = type_of(name);
     att_pooling plain;
     if (!stays_inside(path))
         att_settings_fail(s, ATT_ERR_FORMAT, "\"path\" of module %d is \"%.100s\", which is not in the model's folder",

@@ -11,13 +11,9 @@ static bool att_detect_avx512bf16(void)
 #else
 #include "simd/avx512.h"
 
-typedef __m512bh vbf16; /* 2 ATT_LANES numbers of bf16 */
-
-static inline vbf16 v_load_bf16(const uint16_t *p) { return (vbf16)_mm512_loadu_si512(p); }
-/* Lane i: sum + a[2 i + 1] b[2 i + 1] + a[2 i] b[2 i], rounded to even in each step; denormals count as 0. */
-static inline vf v_dot2_bf16(vf sum, vbf16 a, vbf16 b) { return _mm512_dpbf16_ps(sum, a, b); }
-/* On words of two bf16, the lower address in the lower half. */
-static inline vf v_dot2_words(vf a, vf b, vf sum) { return _mm512_dpbf16_ps(sum, (vbf16)a, (vbf16)b); }
+/* Words are two bf16, the lower address in the lower half. Lane i: sum + a[2 i + 1] b[2 i + 1] + a[2 i] b[2 i], rounded
+ * to even in each step; denormals count as 0. */
+static inline vf v_dot2_words(vf a, vf b, vf sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
 static inline __m512i v_halves(const uint16_t *p, int n) /* n numbers, in the lower halves of words */
 {
     return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16((__mmask16)v_first(n), p));

@@ -151,8 +151,9 @@ static bool set_packed(att_tape *t, att_param *weight, att_gemm_args *p)
     return p->packed || p->codes;
 }
 
-bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
-                                 float *y)
+/* Computes y [m, n] = e(x [m, k] weight^T), with a quantized weight [n, k] (linear.c); false: out of memory. */
+static bool multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
+                               float *y)
 {
     const att_tensor *w = att_param_value(weight);
     const int64_t m = x->dim[0], k = x->dim[1];
@@ -233,7 +234,7 @@ static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_pa
     const float *b = bias ? att_param_floats(bias) : NULL;
     if (att_is_quantized(att_param_value(weight)->dtype) && !t->for_backward) {
         const att_epilogue e = {.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
-        return (!bias || b) && att_tape_multiply_quantized(t, x, weight, &e, y->data);
+        return (!bias || b) && multiply_quantized(t, x, weight, &e, y->data);
     }
     att_gemm_args p = {.m = m, .n = n, .k = k, .a = x->data, .lda = k, .ldc = n};
     if (bias && !b)

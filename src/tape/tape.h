@@ -220,9 +220,6 @@ att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 /* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
 bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
                            const att_param *bias);
-/* Computes y [m, n] = e(x [m, k] weight^T), with a quantized weight [n, k] (linear.c); false: out of memory. */
-bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
-                                 float *y);
 /* Replaces *except by a copy of this library's size, unless it is NULL; false: the tape has failed (topk.c). */
 bool att_tape_read_excluded(att_tape *t, const char *op, const att_excluded_columns **except,
                             att_excluded_columns *copy);

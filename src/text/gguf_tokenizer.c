@@ -25,7 +25,8 @@ static att_status out_of_memory(const reader *r)
 
 /* ---- vocabulary */
 
-int64_t att_gguf_token_id(att_gguf *g, const char *key)
+/* Returns the id in a value of the file; -1: none. */
+static int64_t token_id(att_gguf *g, const char *key)
 {
     const int64_t n = att_gguf_texts(g, KEY "tokens");
     return att_gguf_has(g, key) && n > 0 ? att_gguf_int(g, key, 0, n - 1) : -1;
@@ -169,7 +170,7 @@ static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
 /* Returns the id of a token of the settings that is in use; -1: none. */
 static int64_t used_id(reader *r, const char *key)
 {
-    const int64_t id = att_gguf_token_id(r->g, key);
+    const int64_t id = token_id(r->g, key);
     if (id >= 0 && r->kind[id] == ATT_GGUF_UNUSED)
         att_gguf_fail(r->g, ATT_ERR_FORMAT, "\"%s\" is %lld, a token that is not used", key, (long long)id);
     return att_gguf_error(r->g) ? -1 : id;
@@ -302,7 +303,7 @@ att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
     const int64_t n = att_gguf_texts(g, KEY "tokens");
     *root = json_pack("{s:s, s:b}", "tokenizer_class", "PreTrainedTokenizerFast", "clean_up_tokenization_spaces", 0);
     for (int i = 0; i < N_SPECIAL; i++) {
-        const int64_t id = att_gguf_token_id(g, special[i].key);
+        const int64_t id = token_id(g, special[i].key);
         att_byte_view text;
         if (id < 0 || id >= n)
             continue;

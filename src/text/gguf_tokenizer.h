@@ -20,8 +20,6 @@ enum {
 att_status att_gguf_tokenizer(att_gguf *g, att_token_list *list, json_t **root);
 /* Makes tokenizer_config.json, with "chat_template" if the file has one. */
 att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root);
-/* Returns the id in a value of the file; -1: none. */
-int64_t att_gguf_token_id(att_gguf *g, const char *key);
 
 /* Pieces of SentencePiece by their ids, as its BPE has them. */
 typedef struct att_gguf_pieces {

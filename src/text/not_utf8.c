@@ -74,7 +74,9 @@ static int64_t count_valid(att_byte_view text)
     return n;
 }
 
-const char *att_guess_encoding(att_byte_view text)
+/* Returns the encoding of a text that is not UTF-8, as iconv calls it: "WINDOWS-1252", "SHIFT_JIS", "EUC-JP"; "UTF-8":
+ * only some characters are damaged; NULL: another one. */
+static const char *guess_encoding(att_byte_view text)
 {
     return is_japanese(text, shift_jis) ? "SHIFT_JIS"
            : is_japanese(text, euc_jp)  ? "EUC-JP"
@@ -100,7 +102,7 @@ static void write_command(char *to, size_t size, const char *encoding, const cha
 
 att_status att_fail_not_utf8(const att_where *where, const char *what, att_byte_view text)
 {
-    const char *encoding = att_guess_encoding(text);
+    const char *encoding = guess_encoding(text);
     const char *after = what ? " " : "";
     char command[640];
     write_command(command, sizeof command, encoding ? encoding : "ENCODING", where->path);

@@ -31,7 +31,8 @@ static void measure(const att_token_list *list, int64_t *size, size_t *bytes)
     }
 }
 
-bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes)
+/* Checks that an id is unused. */
+static bool is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes)
 {
     const char *other = att_vocabulary_get(v, id);
     if (other)
@@ -59,8 +60,7 @@ void att_token_list_fill(const att_token_list *list, const att_token_list *more,
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" occurs twice, with ids %d and %d",
                               att_vocabulary_get(v, other), other < e->id ? other : e->id,
                               other < e->id ? e->id : other);
-        else if (att_token_id_is_free(s, v, e->id, e->text, e->bytes) &&
-                 !att_vocabulary_add(v, e->id, e->text, e->bytes))
+        else if (is_free(s, v, e->id, e->text, e->bytes) && !att_vocabulary_add(v, e->id, e->text, e->bytes))
             att_settings_fail(s, ATT_ERR_UNSUPPORTED, "more than %d tokens collide, as if on purpose", ATT_MAX_PROBES);
     }
 }
@@ -70,7 +70,7 @@ void att_token_list_set_added(const att_token_list *added, att_settings *s, att_
     for (size_t i = 0; !s->status && i < added->count; i++) {
         const att_trie_entry *a = &added->entry[i];
         const int32_t id = att_vocabulary_find(v, a->text, a->bytes);
-        if (id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a->id, a->text, a->bytes))
+        if (id == ATT_NO_TOKEN && is_free(s, v, a->id, a->text, a->bytes))
             att_vocabulary_set(v, a->id, a->text, a->bytes);
         else if (id != ATT_NO_TOKEN && id != a->id)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
@@ -122,7 +122,8 @@ const char *const att_special_keys[ATT_TOKENS] = {
     [ATT_TOKEN_EOS] = "eos_token",  [ATT_TOKEN_CLS] = "cls_token", [ATT_TOKEN_SEP] = "sep_token",
     [ATT_TOKEN_MASK] = "mask_token"};
 
-bool att_config_write(json_t *root, const char *key, const json_t *value)
+/* Writes the special token of a key, a text; false: out of memory. */
+static bool write_config(json_t *root, const char *key, const json_t *value)
 {
     json_t *config = json_object_get(root, ATT_CONFIG_KEY);
     if (!json_is_object(config))
@@ -136,7 +137,7 @@ const char *att_special_token_write(att_settings *config, const att_settings *ma
 {
     const char *token = att_special_token(config, map, key, otherwise);
     json_t *text = json_string(token);
-    if (!att_config_write(root, key, text))
+    if (!write_config(root, key, text))
         att_settings_fail(config, ATT_ERR_MEMORY, "out of memory");
     json_decref(text);
     return token;
@@ -150,11 +151,11 @@ void att_config_copy(json_t *root, att_settings *config, const att_settings *map
     for (int i = 0; i < ATT_TOKENS; i++) {
         const json_t *value = att_special_token_value(config, map, att_special_keys[i]);
         if (value && *att_token_content(config, att_special_keys[i], value))
-            written &= att_config_write(root, att_special_keys[i],
-                                        json_is_object(value) ? json_object_get(value, "content") : value);
+            written &= write_config(root, att_special_keys[i],
+                                    json_is_object(value) ? json_object_get(value, "content") : value);
     }
     if (model && !strcmp(model, "WordPiece") && att_settings_bool(config, clean_up, false))
-        written &= att_config_write(root, clean_up, json_true());
+        written &= write_config(root, clean_up, json_true());
     if (!written)
         att_settings_fail(config, ATT_ERR_MEMORY, "out of memory");
 }

@@ -27,8 +27,6 @@ void att_token_list_fill(const att_token_list *list, const att_token_list *more,
 void att_token_list_set_added(const att_token_list *added, att_settings *s, att_vocabulary *v);
 /* Sorts the list, and builds a trie. */
 att_status att_token_list_trie(const att_token_list *list, att_trie *out);
-/* Checks that an id is unused. */
-bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes);
 /* Reads special_tokens_map.json of older folders, which have no "added_tokens_decoder" in tokenizer_config.json. As in
  * `transformers` it then takes precedence. `config` gets the error. */
 void att_special_tokens_map_read(att_settings *config, const char *folder, att_settings *map);
@@ -51,8 +49,6 @@ att_class_name att_tokenizer_class(att_settings *config, const char *folder);
 #define ATT_CONFIG_KEY "tokenizer_config"
 /* The keys of special tokens, by att_token: "pad_token". */
 extern const char *const att_special_keys[ATT_TOKENS];
-/* Writes the special token of a key, a text; false: out of memory. */
-bool att_config_write(json_t *root, const char *key, const json_t *value);
 /* Writes the special token that att_special_token returns, and returns it. An error becomes that of config. */
 const char *att_special_token_write(att_settings *config, const att_settings *map, json_t *root, const char *key,
                                     const char *otherwise);

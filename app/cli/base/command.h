@@ -121,8 +121,7 @@ int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
  * space.
  */
 int cli_shell_break(const char *line, int n, int width);
-/* Writes " -m, --model MODEL" to text, and the option's default to `fallback` ("" if there is none to show). */
-void cli_option_synopsis(const cli_option *o, char *text, size_t size);
+/* Writes the option's default, "" if there is none to show. */
 void cli_option_default(const cli_option *o, char *text, size_t size);
 
 /* ---- Messages ----------------------------------------------------------- */

@@ -28,7 +28,8 @@ static int describe(FILE *f, int column, int description)
     return description;
 }
 
-void cli_option_synopsis(const cli_option *o, char *text, size_t size)
+/* Writes " -m, --model MODEL". */
+static void write_synopsis(const cli_option *o, char *text, size_t size)
 {
     char letter[8] = "    ";
     if (o->letter)
@@ -89,7 +90,7 @@ static void print_wrapped(FILE *f, const char *text, int n, int at, int indent)
 static void print_option(FILE *f, const cli_option *o)
 {
     char synopsis[128], fallback[64], help[512];
-    cli_option_synopsis(o, synopsis, sizeof synopsis);
+    write_synopsis(o, synopsis, sizeof synopsis);
     cli_option_default(o, fallback, sizeof fallback);
     int n = snprintf(help, sizeof help, "%s", o->help);
     if (*fallback)

@@ -17,26 +17,8 @@ static void number(FILE *f, const char *name, double v)
 
 static void paint(FILE *f, const char *name, color c) { fprintf(f, " %s=\"#%02x%02x%02x\"", name, c.r, c.g, c.b); }
 
-static void child_title(FILE *f, const char *text)
-{
-    fputs("<title>", f);
-    svg_escape(f, text);
-    fputs("</title>", f);
-}
-
-/* Ends the element of a shape, after its attributes. */
-static void end_shape(FILE *f, const char *name, const char *tooltip)
-{
-    if (!tooltip) {
-        fputs("/>\n", f);
-        return;
-    }
-    fputc('>', f);
-    child_title(f, tooltip);
-    fprintf(f, "</%s>\n", name);
-}
-
-void svg_escape(FILE *f, const char *text)
+/* Escapes text for elements and attributes; invalid UTF-8 and characters not allowed in XML become U+FFFD. */
+static void escape(FILE *f, const char *text)
 {
     static const struct {
         uint32_t code;
@@ -56,6 +38,25 @@ void svg_escape(FILE *f, const char *text)
                             ? 0xFFFD
                             : code);
     }
+}
+
+static void child_title(FILE *f, const char *text)
+{
+    fputs("<title>", f);
+    escape(f, text);
+    fputs("</title>", f);
+}
+
+/* Ends the element of a shape, after its attributes. */
+static void end_shape(FILE *f, const char *name, const char *tooltip)
+{
+    if (!tooltip) {
+        fputs("/>\n", f);
+        return;
+    }
+    fputc('>', f);
+    child_title(f, tooltip);
+    fprintf(f, "</%s>\n", name);
 }
 
 void svg_begin(FILE *f, double width, double height, const char *title)
@@ -174,7 +175,7 @@ void svg_text(FILE *f, double x, double y, const svg_font *font, const char *tex
         fputs(" font-weight=\"600\"", f);
     paint(f, "fill", font->fill);
     fputc('>', f);
-    svg_escape(f, text);
+    escape(f, text);
     fputs("</text>\n", f);
 }
 

@@ -44,7 +44,5 @@ double svg_bold_size(const char *text, double size, double width);
 /* Draws lines of at most this width, `pitch` apart, the first at y. Lines break after spaces, commas and semicolons; a
  * word that is longer is broken. f NULL: draws nothing. Returns the number of lines. */
 int svg_paragraph(FILE *f, double x, double y, double width, double pitch, const svg_font *font, const char *text);
-/* Escapes text for elements and attributes; invalid UTF-8 and characters not allowed in XML become U+FFFD. */
-void svg_escape(FILE *f, const char *text);
 
 #endif

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cli_recommender_ids(const att_recommender *m, int64_t items, const char ***ids)
+/* Lists the ids of all items, malloc'd: [items]. */
+static int list_ids(const att_recommender *m, int64_t items, const char ***ids)
 {
     *ids = malloc((size_t)(items + !items) * sizeof **ids);
     if (!*ids)
@@ -21,7 +22,7 @@ static int describe(cli_model *base)
     m->info = (att_recommender_info){.size = sizeof m->info};
     m->items = NULL;
     const int code = cli_status(base->ctx, att_recommender_describe(m->model, &m->info));
-    return code ? code : cli_recommender_ids(m->model, m->info.items, &m->items);
+    return code ? code : list_ids(m->model, m->info.items, &m->items);
 }
 
 static void free_items(cli_model *base) { free(((cli_recommender *)base)->items); }

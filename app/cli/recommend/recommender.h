@@ -14,8 +14,6 @@ typedef struct cli_recommender {
     const char **items; /* [info.items]: their ids */
 } cli_recommender;
 extern const cli_model_kind cli_recommender_kind;
-/* Lists the ids of all items, malloc'd: [items]. */
-int cli_recommender_ids(const att_recommender *m, int64_t items, const char ***ids);
 
 /* Histories of items, for one call. */
 typedef struct cli_histories {

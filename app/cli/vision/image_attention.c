@@ -109,7 +109,9 @@ void image_attention_free(image_attention *a)
     *a = (image_attention){0};
 }
 
-void image_attention_from(const image_attention *a, char *text, size_t size)
+/* Writes the end of a name: "attention of [CLS]", "mean attention of all patches", "attention of the patch at
+ * 2,5". */
+static void write_source(const image_attention *a, char *text, size_t size)
 {
     const int64_t patch = a->from - a->seen.prefix;
     if (a->mean)
@@ -123,11 +125,12 @@ void image_attention_from(const image_attention *a, char *text, size_t size)
                  (long long)(patch % a->seen.grid[1]));
 }
 
-void image_attention_name(const image_attention *a, char *text, size_t size)
+/* Writes whose attention is drawn: "Layer 3, head 1: attention of [CLS]" */
+static void write_name(const image_attention *a, char *text, size_t size)
 {
     const long long layers = a->m->info.layers, heads = a->m->info.heads;
-    char of[64];
-    image_attention_from(a, of, sizeof of);
+    char of[80];
+    write_source(a, of, sizeof of);
     if (a->layer < 0)
         snprintf(text, size, "Rollout over %lld layer%s, mean of %lld head%s: %s", layers, layers == 1 ? "" : "s",
                  heads, heads == 1 ? "" : "s", of);
@@ -191,8 +194,8 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
     const image_panel *left = &p.panel[0], *right = &p.panel[1];
     const int64_t n = a->seen.grid[0] * a->seen.grid[1];
     const chart_axis scale = heatmap_scale(a->weights, n);
-    char name[128], rest[128], seen[64];
-    image_attention_name(a, name, sizeof name);
+    char name[192], rest[128], seen[64];
+    write_name(a, name, sizeof name);
     name_rest(a, rest, sizeof rest);
     snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)a->seen.image->width,
              (long long)a->seen.image->height);
@@ -217,13 +220,13 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
 void image_attention_terminal(FILE *f, const image_attention *a, int colors)
 {
     const int64_t rows = a->seen.grid[0], columns = a->seen.grid[1];
-    char name[128], rest[128];
+    char name[192], rest[128];
     float largest = 0;
     for (int64_t i = 0; i < rows * columns; i++)
         largest = fmaxf(largest, a->weights[i]);
     for (int64_t i = 0; i < rows * columns; i++)
         a->part[i] = largest > 0 ? a->weights[i] / largest : 0;
-    image_attention_name(a, name, sizeof name);
+    write_name(a, name, sizeof name);
     name_rest(a, rest, sizeof rest);
     const heatmap h = {a->label, NULL, rows, columns, a->part, "row", "column", "y↓ x→"};
     fprintf(f, "%s.\nRows and columns of patches; 1 is the largest weight, %.4f.%s%s%s\n\n", name, (double)largest,

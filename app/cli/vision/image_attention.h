@@ -29,12 +29,6 @@ typedef struct image_row {
 /* Reads the attention of a trace, which has the layer; it is freed with *a, also after an error. */
 int image_attention_set(image_attention *a, const cli_vision *m, att_trace *trace, const image_row *row);
 void image_attention_free(image_attention *a);
-/* Reports whose attention it is: "Layer 3, head 1: attention of [CLS]" */
-void image_attention_name(const image_attention *a, char *text, size_t size);
-
-/* Writes the end of the line: "attention of [CLS]", "mean attention of all patches", "attention of the patch at
- * 2,5". */
-void image_attention_from(const image_attention *a, char *text, size_t size);
 
 /* Self-contained SVG: the image as the model sees it, and under the colors of the patches. */
 int image_attention_svg(FILE *f, const char *title, const image_attention *a);

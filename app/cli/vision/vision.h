@@ -73,10 +73,6 @@ int cli_set_background(const char *text, att_image_set *set);
 #define CLI_SKIP_BROKEN(to)                                                                  \
     {"skip-broken", 0, NULL, .flag = (to),                                                   \
      .help = "leave out images that cannot be read, and report how many; without it they make the command fail"}
-/* An option for the model. `to` is initialized with CLI_VISION_SHIPPED. */
-#define CLI_VISION_MODEL_OPTION(to)                                                          \
-    {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "model folder, or name of a vision model in the models folder or of the one that comes with attend"}
 /* clang-format on */
 
 #endif

@@ -11,8 +11,6 @@ typedef struct att_decoded {
 } att_decoded;
 
 static inline size_t att_decoded_count(const att_decoded *d) { return d->ends.count / sizeof(size_t); }
-/* Returns the i-th token. */
-att_byte_view att_decoded_token(const att_decoded *d, size_t i);
 /* Writes a part of a token; ends the token. */
 void att_decoded_put(att_decoded *d, const char *text, size_t bytes);
 void att_decoded_end_token(att_decoded *d);

@@ -8,7 +8,8 @@
 
 static const size_t *ends_of(const att_decoded *d) { return (const size_t *)(void *)d->ends.data; }
 
-att_byte_view att_decoded_token(const att_decoded *d, size_t i)
+/* Returns the i-th token. */
+static att_byte_view token_at(const att_decoded *d, size_t i)
 {
     const size_t begin = i > 0 ? ends_of(d)[i - 1] : 0;
     const char *text = d->text.data ? d->text.data : ""; /* no token has text */
@@ -75,7 +76,7 @@ static void decode_byte_level(const att_step *s, att_decoded *d)
     (void)s;
     att_bytes bytes = {.ctx = d->text.ctx};
     for (size_t i = 0; i < att_decoded_count(d); i++) {
-        const att_byte_view token = att_decoded_token(d, i);
+        const att_byte_view token = token_at(d, i);
         const size_t before = bytes.count;
         uint32_t c;
         for (size_t k = 0; k < token.bytes;) {
@@ -100,7 +101,7 @@ static void decode_metaspace(const att_step *s, att_decoded *d)
 {
     for (size_t i = 0; i < att_decoded_count(d); i++) {
         const bool dropped = i == 0 && s->prepend != ATT_PREPEND_NEVER;
-        put_replaced(d, att_decoded_token(d, i), s->text, dropped ? "" : " ");
+        put_replaced(d, token_at(d, i), s->text, dropped ? "" : " ");
         att_decoded_end_token(d);
     }
 }
@@ -129,7 +130,7 @@ static void decode_byte_fallback(const att_step *s, att_decoded *d)
     (void)s;
     att_bytes run = {.ctx = d->text.ctx}; /* adjacent bytes */
     for (size_t i = 0; i < att_decoded_count(d); i++) {
-        const att_byte_view token = att_decoded_token(d, i);
+        const att_byte_view token = token_at(d, i);
         const int byte = byte_of(token);
         if (byte >= 0) {
             att_bytes_add(&run, &(char){(char)byte}, 1);
@@ -156,7 +157,7 @@ static void decode_fuse(const att_step *s, att_decoded *d)
 static void decode_strip(const att_step *s, att_decoded *d)
 {
     for (size_t i = 0; i < att_decoded_count(d); i++) {
-        att_byte_view token = att_decoded_token(d, i);
+        att_byte_view token = token_at(d, i);
         for (int64_t n = 0; n < s->start && token.bytes >= s->bytes && !memcmp(token.data, s->text, s->bytes); n++)
             token = (att_byte_view){token.data + s->bytes, token.bytes - s->bytes};
         for (int64_t n = 0;
@@ -172,7 +173,7 @@ static void decode_replace(const att_step *s, att_decoded *d)
 {
     att_pieces p = {.ctx = d->text.ctx, .matches.ctx = d->text.ctx};
     for (size_t i = 0; i < att_decoded_count(d); i++) {
-        const att_byte_view token = att_decoded_token(d, i);
+        const att_byte_view token = token_at(d, i);
         const size_t n = att_pattern_find(&p, &s->pattern, token.data, token.bytes);
         for (size_t k = 0; k < n; k++) {
             const att_match m = att_matches(&p)[k];
@@ -194,7 +195,7 @@ static void decode_bpe(const att_step *s, att_decoded *d)
 {
     const size_t n = att_decoded_count(d);
     for (size_t i = 0; i < n; i++) {
-        put_replaced(d, att_decoded_token(d, i), s->text, i + 1 < n ? " " : "");
+        put_replaced(d, token_at(d, i), s->text, i + 1 < n ? " " : "");
         att_decoded_end_token(d);
     }
 }
@@ -210,7 +211,7 @@ static void clean_up(att_decoded *d, int n)
     for (int k = 0; k < n; k++) {
         att_decoded_swap(d);
         for (size_t i = 0; i < att_decoded_count(d); i++) {
-            put_replaced(d, att_decoded_token(d, i), pairs[k][0], pairs[k][1]);
+            put_replaced(d, token_at(d, i), pairs[k][0], pairs[k][1]);
             att_decoded_end_token(d);
         }
     }
@@ -219,7 +220,7 @@ static void clean_up(att_decoded *d, int n)
 static void decode_wordpiece(const att_step *s, att_decoded *d)
 {
     for (size_t i = 0; i < att_decoded_count(d); i++) {
-        att_byte_view token = att_decoded_token(d, i);
+        att_byte_view token = token_at(d, i);
         if (i > 0 && token.bytes >= s->bytes && memcmp(token.data, s->text, s->bytes) == 0)
             token = (att_byte_view){token.data + s->bytes, token.bytes - s->bytes};
         else if (i > 0)
