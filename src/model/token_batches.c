@@ -1,5 +1,6 @@
 #include "model/token_batches.h"
 #include "io/parallel_status.h"
+#include "util/best.h"
 #include "util/util.h"
 
 #include <stdatomic.h>
@@ -21,9 +22,12 @@ typedef struct run {
 
     int64_t first, count;
     att_tokens *tokens; /* [count] */
-    int64_t *order;     /* [count]: by descending length */
-    int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
+    int64_t *sorted;    /* [count]: by descending length */
+    int64_t *batch_of;  /* [count]: the batch of sorted[i] */
+    int64_t *order;     /* [count]: by batch */
+    int64_t *batch;     /* [n_batches + 2]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
     int n_batches;
+    att_top_column *fewest; /* [n_batches]: a heap of the batches, first the one with the fewest tokens */
 } run;
 
 /* ---- batches of a block */
@@ -37,30 +41,48 @@ static int longest_first(const void *a, const void *b, void *arg)
     return i < k ? -1 : 1;
 }
 
-/* Sorts the block's texts and splits them into batches with about equal numbers of tokens, a multiple of the number of
- * threads. */
+/* Returns the number of batches: of more than one, a multiple of the number of threads, unless there are fewer texts.
+ */
+static int count_batches(const run *r)
+{
+    const int64_t threads = att_threads(r->call->ctx);
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < r->count; i++)
+        tokens += r->tokens[i].count;
+    const int64_t n = att_ceil_div(tokens, BATCH_TOKENS);
+    return (int)(n > 1 ? att_min(att_ceil_div(n, threads) * threads, r->count) : 1);
+}
+
+/* Gives the texts of `sorted` to batches, each to the one with the fewest tokens so far. A text counts as one token
+ * more, so that each batch has a text. batch[b + 2]: the number of texts of batch b. */
+static void share_out(run *r)
+{
+    const int n = r->n_batches;
+    memset(r->batch, 0, (size_t)(n + 2) * sizeof *r->batch);
+    for (int b = 0; b < n; b++)
+        r->fewest[b] = (att_top_column){.column = n - 1 - b}; /* value: tokens */
+    for (int64_t i = 0; i < r->count; i++) {
+        att_top_column b = r->fewest[0];
+        r->batch_of[i] = b.column;
+        r->batch[b.column + 2]++;
+        b.value += (float)(r->tokens[r->sorted[i]].count + 1);
+        att_best_replace(r->fewest, n, b);
+    }
+}
+
+/* Splits the block's texts into batches with about equal numbers of tokens, so that all threads end at about the same
+ * time: the longest texts are placed first, and the shortest ones level the sums. */
 static void make_batches(run *r)
 {
-    const int threads = att_threads(r->call->ctx);
-    int64_t total = 0, in_batch = 0;
-    for (int64_t i = 0; i < r->count; i++) {
-        r->order[i] = i;
-        total += r->tokens[i].count;
-    }
-    qsort_r(r->order, (size_t)r->count, sizeof *r->order, longest_first, r->tokens);
-    int64_t batches = att_ceil_div(total, BATCH_TOKENS);
-    if (batches > 1)
-        batches = att_ceil_div(batches, threads) * threads;
-    const int64_t limit = batches > 0 ? att_ceil_div(total, batches) : total;
-    r->n_batches = 0;
-    r->batch[0] = 0;
-    for (int64_t i = 0; i < r->count; i++) {
-        in_batch += r->tokens[r->order[i]].count;
-        if (in_batch >= limit || i == r->count - 1) {
-            r->batch[++r->n_batches] = i + 1;
-            in_batch = 0;
-        }
-    }
+    for (int64_t i = 0; i < r->count; i++)
+        r->sorted[i] = i;
+    qsort_r(r->sorted, (size_t)r->count, sizeof *r->sorted, longest_first, r->tokens);
+    r->n_batches = count_batches(r);
+    share_out(r);
+    for (int b = 0; b < r->n_batches; b++)
+        r->batch[b + 2] += r->batch[b + 1];
+    for (int64_t i = 0; i < r->count; i++) /* batch[b + 1] moves from the beginning of batch b to its end */
+        r->order[r->batch[r->batch_of[i] + 1]++] = r->sorted[i];
 }
 
 /* ---- one batch */
@@ -161,6 +183,16 @@ static att_status run_block(run *r)
     return s ? s : report(r);
 }
 
+static att_status run_blocks(run *r)
+{
+    att_status s = ATT_OK;
+    for (; !s && r->first < r->call->n; r->first += r->count) {
+        r->count = att_min(r->call->n - r->first, BLOCK_TEXTS);
+        s = run_block(r);
+    }
+    return s;
+}
+
 att_status att_token_call_run(const att_token_call *c)
 {
     const size_t room = (size_t)att_min(c->n, BLOCK_TEXTS) + 1;
@@ -168,15 +200,18 @@ att_status att_token_call_run(const att_token_call *c)
              .progress = {.ctx = c->ctx, .call = c->name, .report = c->report, .user = c->report_user, .all = c->n},
              .caller = pthread_self()};
     r.tokens = att_alloc(c->ctx, room, sizeof *r.tokens);
-    r.order = att_alloc(c->ctx, room, sizeof *r.order);
-    r.batch = att_alloc(c->ctx, room, sizeof *r.batch);
-    att_status s = r.tokens && r.order && r.batch ? ATT_OK : ATT_ERR_MEMORY;
-    for (; !s && r.first < c->n; r.first += r.count) {
-        r.count = att_min(c->n - r.first, BLOCK_TEXTS);
-        s = run_block(&r);
+    r.fewest = att_alloc(c->ctx, room, sizeof *r.fewest);
+    int64_t *memory = att_alloc(c->ctx, 4 * room + 1, sizeof *memory);
+    att_status s = ATT_ERR_MEMORY;
+    if (r.tokens && r.fewest && memory) {
+        r.sorted = memory;
+        r.batch_of = memory + room;
+        r.order = memory + 2 * room;
+        r.batch = memory + 3 * room;
+        s = run_blocks(&r);
     }
     att_free(c->ctx, r.tokens);
-    att_free(c->ctx, r.order);
-    att_free(c->ctx, r.batch);
+    att_free(c->ctx, r.fewest);
+    att_free(c->ctx, memory);
     return s || c->n > 0 ? s : att_progress_add(&r.progress, 0);
 }

@@ -144,6 +144,34 @@ static void a_text_has_the_same_bits_alone_and_with_any_threads(void **state)
     json_decref(lines);
 }
 
+static void texts_without_tokens_have_vectors_beside_long_ones(void **state)
+{
+    (void)state;
+    enum { N = 40, WORDS = 500 };
+    static char words[2 * WORDS + 1];
+    static float y[N * MAX_DIM], alone[2 * MAX_DIM];
+    const char *text[N];
+    json_t *lines = read_lines();
+    const golden g = golden_named(lines, "model2vec_f16");
+    att_ctx *c = check_open(NULL, 3);
+    att_sentence *m = open_sentence(c, g.folder);
+    const int64_t dim = dim_of(m);
+    for (int i = 0; i < WORDS; i++)
+        memcpy(words + 2 * i, "a ", 2);
+    for (int with_long = 0; with_long < 2; with_long++) {
+        for (int i = 0; i < N; i++)
+            text[i] = with_long && i % 16 == 0 ? words : "";
+        assert_int_equal(att_sentence_embed(m, N, text, NULL, NULL, y), ATT_OK);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(att_sentence_embed(m, 1, text + i, NULL, NULL, alone + i * dim), ATT_OK);
+        for (int i = 0; i < N; i++)
+            assert_memory_equal(y + i * dim, alone + (i % 16 > 0) * dim, (size_t)dim * sizeof *y);
+    }
+    att_sentence_free(m);
+    att_close(c);
+    json_decref(lines);
+}
+
 /* ---- memory, and types */
 
 static void the_table_stays_in_the_file_in_its_type(void **state)
@@ -387,6 +415,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_and_tokens_are_those_of_the_packages),
         cmocka_unit_test(a_text_has_the_same_bits_alone_and_with_any_threads),
+        cmocka_unit_test(texts_without_tokens_have_vectors_beside_long_ones),
         cmocka_unit_test(the_table_stays_in_the_file_in_its_type),
         cmocka_unit_test(an_int8_table_can_be_opened_as_floats),
         cmocka_unit_test(there_is_no_attention_to_trace),
