@@ -1,5 +1,6 @@
 /* attend serve: limits, clients that leave or are slow, and how a server ends. */
 // labels: threads
+#include "fixtures/check.h"
 #include "fixtures/serve.h"
 
 #include <sys/stat.h>
@@ -132,7 +133,7 @@ static void slow_requests_end(void **state)
         slow[i] = serve_connect(&s);
         serve_send(slow[i], begun[i], strlen(begun[i]));
     }
-    const int computed = ask_for(&s, 10 * MANY);
+    const int computed = ask_for(&s, 10 * MANY / check_step(10));
     for (int i = 0; i < 2; i++) {
         test_answer a = serve_read(slow[i]);
         assert_int_equal(a.status, 408);
@@ -271,13 +272,13 @@ static void a_signal_lets_requests_end(void **state)
 {
     (void)state;
     const test_server s = start(SLOWLY "--grace 600");
-    const int fd = ask_for(&s, MANY / 4), idle = serve_connect(&s);
+    const int n = MANY / 4 / check_step(4), fd = ask_for(&s, n), idle = serve_connect(&s);
     wait_for(&s, "attend_texts_total", 1);
     kill(s.pid, SIGTERM);
     wait_for_refusal(&s);
     test_answer a = serve_read(fd);
     assert_int_equal(a.status, 200);
-    assert_int_equal(json_array_size(a.json), MANY / 4);
+    assert_int_equal(json_array_size(a.json), n);
     assert_has(a.head, "Connection: close\r\n");
     answer_free(&a);
     close(fd);
@@ -291,7 +292,7 @@ static void the_time_of_grace_ends_requests(void **state)
 {
     (void)state;
     const test_server s = start(SLOWLY "--grace 0");
-    const int fd = ask_for(&s, 10 * MANY);
+    const int fd = ask_for(&s, 10 * MANY / check_step(10));
     wait_for(&s, "attend_texts_total", 1);
     kill(s.pid, SIGINT);
     test_answer a = serve_read(fd);
