@@ -30,27 +30,27 @@ clang_warnings() {
     echo "none in $(wc -l <build-clang/commands) files"
 }
 
-# What ./dev test does as well
+# What ./dev test does as well. Each check returns by itself: bash ignores errors in a function behind which || stands.
 check_tree() {
     title "layers"
-    find src app -name '*.[ch]' -exec awk -f cmake/layers.awk LAYERS {} +
-    sh tests/circles.sh
+    find src app -name '*.[ch]' -exec awk -f cmake/layers.awk LAYERS {} + || return
+    sh tests/circles.sh || return
     echo "no room includes what it may not, and no files use each other's functions in a circle"
 
     title "words"
-    sh tests/words.sh
+    sh tests/words.sh || return
     echo "no word is used that docs/GLOSSARY.md bans"
 
     title "English"
-    tests/english.sh
+    tests/english.sh || return
     echo "comments, messages and documents keep the rules of CONTRIBUTING.md that need no reader"
 
     title "limits"
-    code_files | xargs -0 awk -f cmake/without_comments.awk -f cmake/limits.awk
+    code_files | xargs -0 awk -f cmake/without_comments.awk -f cmake/limits.awk || return
     echo "no file, function or struct is too long"
 
     title "documents"
-    tests/docs.sh
+    tests/docs.sh || return
     echo "name only files, tests and identifiers that exist"
 }
 

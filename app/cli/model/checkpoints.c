@@ -32,7 +32,7 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
     }
     if (d)
         closedir(d);
-    /* Of two checkpoints of the same step, the name of the pause comes first. */
+    /* If two checkpoints have the same step, the name of the pause comes first. */
     c->paused = strstr(c->newest, "-pause") != NULL;
 }
 

@@ -456,64 +456,64 @@ static void texts_make_items_that_are_in_no_action(void **state)
     assert_refused("$A train recommend --data grown.txt -m content -o x", 2, "--item-texts FILE is needed: ");
 }
 
+/* Needs the files that the test writes. */
+static const struct {
+    const char *line;
+    int code;
+    const char *says;
+} refused[] = {
+    {"$A train recommend -o x", 2, "--data"},
+    {"$A train recommend --data nowhere -o x", 1, "nowhere: No such file"},
+    {"$A train recommend --data missing.csv -o x", 1, "missing.csv: line 3: "},
+    {"$A train recommend --data columns.csv -o x", 1, "columns.csv: line 1: the header has no column \"user_id\""},
+    {"$A train recommend --data columns.csv -o x", 1, "name: --user-column, --item-column, --time-column"},
+    {"printf 'u;a;1\\nu;b;2\\n' >semi; $A train recommend --data semi -o x", 1, "the header has no column \"user_id\""},
+    {"$A train recommend --data . -o x", 1, ".: is a folder, not a file"},
+    {"cat ring.txt | $A train recommend --data /dev/stdin -o x", 1, "a log is read more than once"},
+    {"printf 'x\\ty\\n' >no.tsv; " TRAIN "--item-texts no.tsv -o x", 1,
+     "--item-texts no.tsv: no item of the log has a text there; the first id is \"x\", and that of the log \"item"},
+    {"$A train recommend --data columns.csv --user-column who --item-column item -o x", 1, "\"item\""},
+    {"$A train recommend --data alone.txt -o x", 1,
+     "alone.txt: no user has two or more actions for training, of 2 users with 2 actions"},
+    {"printf '' >empty; $A train recommend --data empty -o x", 1, "empty has no action of a user with an item"},
+    {TRAIN "--negatives 3 -o x", 2, "--negatives 3 is for another --loss"},
+    {TRAIN "--calibration 0.5 -o x", 2, "--calibration 0.5 is for --loss gbce"},
+    {TRAIN "--mask-share 0.5 -o x", 2, "--mask-share is for --arch bert4rec"},
+    {TRAIN "--test-share 0.2 -o x", 2, "--test-share 0.2 is for --split time, but here the split is leave-one-out"},
+    {TRAIN "--content add -o x", 2, "--content needs --item-texts"},
+    {TRAIN "-m any -o x", 2, "--hidden does not go with --model"},
+    {TRAIN "--heads 3 -o x", 2, "--heads 3 does not divide --hidden 16"},
+    {TRAIN "--heads 0 -o x", 2, "--heads: \"0\" is not a whole number from 1"},
+    {TRAIN "--negatives 65537 --loss binary -o x", 2, "--negatives: \"65537\" is not a whole number from 1 to 65536"},
+    {TRAIN "--arch bert4rec --block sasrec -o x", 2, "--block sasrec is for --arch sasrec"},
+    {TRAIN "--min-actions 1 -o x", 2, "--min-actions 1 is less than 3"},
+    {TRAIN "--min-actions 4 --split none -o x", 2, "--min-actions 4 is for a split that holds out"},
+    {TRAIN "--held-out-users 4 --split none -o x", 2, "--held-out-users 4 is for a split that holds out"},
+    {TRAIN "--held-out-users 0 -o x", 2, "--held-out-users: \"0\" is not a whole number from 1"},
+    {TRAIN "--split none --patience 2 -o x", 2, "--patience 2 needs a validation: --split leave-one-out or time"},
+    {TRAIN "--split time --valid-share 0.7 --test-share 0.7 -o x", 2, "--valid-share 0.7 and --test-share 0.7"},
+    {TRAIN "--split time --valid-share 0.7 --test-from 7 -o x", 2, "--valid-share does not go with --test-from"},
+    {TRAIN "--split time --test-from 7 -o x", 2, "--test-from needs --valid-from TIME"},
+    {TRAIN "--split time --valid-from 5 --test-from 4 -o x", 2, "--valid-from 5 is not before --test-from 4"},
+    {"$A train recommend --data ring.txt -m $D -o x", 1, "is a sentence model"},
+    {"$A train recommend --resume -o x", 1, "x: there is no training to continue"},
+    {"$A evaluate recommend -d ring.txt --draws 3", 2, "--draws needs --candidates"},
+    {"$A evaluate recommend -d ring.txt --split none", 2, "--split none holds out nothing"},
+    {"$A evaluate recommend -d ring.txt --candidates popularity --negatives 19", 1, "negatives"},
+    {"$A evaluate recommend -d alone.txt --json", 1, "alone.txt: no action is held out"},
+    {"$A evaluate recommend -d ring.txt -m $D", 1, "is a sentence model"},
+};
+
 static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     folder_write(&tool_model, "missing.csv", "user_id,item_id,timestamp\nu,a,1\nu,b\n");
     folder_write(&tool_model, "columns.csv", "who,what\nu,a\n");
     folder_write(&tool_model, "alone.txt", "u a 1\nv b 1\n");
-    static const struct {
-        const char *line;
-        int code;
-        const char *says;
-    } cases[] = {
-        {"$A train recommend -o x", 2, "--data"},
-        {"$A train recommend --data nowhere -o x", 1, "nowhere: No such file"},
-        {"$A train recommend --data missing.csv -o x", 1, "missing.csv: line 3: "},
-        {"$A train recommend --data columns.csv -o x", 1, "columns.csv: line 1: the header has no column \"user_id\""},
-        {"$A train recommend --data columns.csv -o x", 1, "name: --user-column, --item-column, --time-column"},
-        {"printf 'u;a;1\\nu;b;2\\n' >semi; $A train recommend --data semi -o x", 1,
-         "the header has no column \"user_id\""},
-        {"$A train recommend --data . -o x", 1, ".: is a folder, not a file"},
-        {"cat ring.txt | $A train recommend --data /dev/stdin -o x", 1, "a log is read more than once"},
-        {"printf 'x\\ty\\n' >no.tsv; " TRAIN "--item-texts no.tsv -o x", 1,
-         "--item-texts no.tsv: no item of the log has a text there; the first id is \"x\", and that of the log \"item"},
-        {"$A train recommend --data columns.csv --user-column who --item-column item -o x", 1, "\"item\""},
-        {"$A train recommend --data alone.txt -o x", 1,
-         "alone.txt: no user has two or more actions for training, of 2 users with 2 actions"},
-        {"printf '' >empty; $A train recommend --data empty -o x", 1, "empty has no action of a user with an item"},
-        {TRAIN "--negatives 3 -o x", 2, "--negatives 3 is for another --loss"},
-        {TRAIN "--calibration 0.5 -o x", 2, "--calibration 0.5 is for --loss gbce"},
-        {TRAIN "--mask-share 0.5 -o x", 2, "--mask-share is for --arch bert4rec"},
-        {TRAIN "--test-share 0.2 -o x", 2, "--test-share 0.2 is for --split time, but here the split is leave-one-out"},
-        {TRAIN "--content add -o x", 2, "--content needs --item-texts"},
-        {TRAIN "-m any -o x", 2, "--hidden does not go with --model"},
-        {TRAIN "--heads 3 -o x", 2, "--heads 3 does not divide --hidden 16"},
-        {TRAIN "--heads 0 -o x", 2, "--heads: \"0\" is not a whole number from 1"},
-        {TRAIN "--negatives 65537 --loss binary -o x", 2,
-         "--negatives: \"65537\" is not a whole number from 1 to 65536"},
-        {TRAIN "--arch bert4rec --block sasrec -o x", 2, "--block sasrec is for --arch sasrec"},
-        {TRAIN "--min-actions 1 -o x", 2, "--min-actions 1 is less than 3"},
-        {TRAIN "--min-actions 4 --split none -o x", 2, "--min-actions 4 is for a split that holds out"},
-        {TRAIN "--held-out-users 4 --split none -o x", 2, "--held-out-users 4 is for a split that holds out"},
-        {TRAIN "--held-out-users 0 -o x", 2, "--held-out-users: \"0\" is not a whole number from 1"},
-        {TRAIN "--split none --patience 2 -o x", 2, "--patience 2 needs a validation: --split leave-one-out or time"},
-        {TRAIN "--split time --valid-share 0.7 --test-share 0.7 -o x", 2, "--valid-share 0.7 and --test-share 0.7"},
-        {TRAIN "--split time --valid-share 0.7 --test-from 7 -o x", 2, "--valid-share does not go with --test-from"},
-        {TRAIN "--split time --test-from 7 -o x", 2, "--test-from needs --valid-from TIME"},
-        {TRAIN "--split time --valid-from 5 --test-from 4 -o x", 2, "--valid-from 5 is not before --test-from 4"},
-        {"$A train recommend --data ring.txt -m $D -o x", 1, "is a sentence model"},
-        {"$A train recommend --resume -o x", 1, "x: there is no training to continue"},
-        {"$A evaluate recommend -d ring.txt --draws 3", 2, "--draws needs --candidates"},
-        {"$A evaluate recommend -d ring.txt --split none", 2, "--split none holds out nothing"},
-        {"$A evaluate recommend -d ring.txt --candidates popularity --negatives 19", 1, "negatives"},
-        {"$A evaluate recommend -d alone.txt --json", 1, "alone.txt: no action is held out"},
-        {"$A evaluate recommend -d ring.txt -m $D", 1, "is a sentence model"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         char line[512];
-        snprintf(line, sizeof line, "{ %s; } 2>err; code=$?; grep '^attend: ' err >&2; exit $code", cases[i].line);
-        assert_refused(line, cases[i].code, cases[i].says);
+        snprintf(line, sizeof line, "{ %s; } 2>err; code=$?; grep '^attend: ' err >&2; exit $code", refused[i].line);
+        assert_refused(line, refused[i].code, refused[i].says);
         assert_int_equal(tool("test ! -e x"), 0);
     }
 }
