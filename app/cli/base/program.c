@@ -88,7 +88,7 @@ static int spawn(pid_t *pid, const char *const *arguments, const posix_spawn_fil
         posix_spawnp(pid, arguments[0], actions, attributes, (char *const *)(uintptr_t)arguments, environ);
     if (!failed)
         cli_signals_forward(*pid);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
 

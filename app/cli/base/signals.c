@@ -36,7 +36,7 @@ static sigset_t all_ends(void)
 void cli_end_block(sigset_t *before)
 {
     const sigset_t set = all_ends();
-    sigprocmask(SIG_BLOCK, &set, before);
+    pthread_sigmask(SIG_BLOCK, &set, before);
 }
 
 void cli_signals_forward(pid_t group) { started = group; }
@@ -55,7 +55,7 @@ int cli_end_create(char *path, mode_t mode)
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), why = errno;
     if (fd >= 0)
         begun[free_slot] = path;
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = why;
     return fd;
 }
@@ -87,7 +87,7 @@ void cli_end_by_signal(int number)
     signal(number, SIG_DFL);
     sigemptyset(&one);
     sigaddset(&one, number);
-    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
     raise(number);
 }
 
@@ -120,7 +120,7 @@ static void block_pipe(int how)
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, SIGPIPE);
-    sigprocmask(how, &one, NULL);
+    pthread_sigmask(how, &one, NULL);
 }
 
 void cli_end_hold_pipe(void) { block_pipe(SIG_BLOCK); }
@@ -233,7 +233,7 @@ static void set_signal_handlers(void)
     }
     sigaction(SIGBUS, &bus, NULL);
     sigaction(SIGXFSZ, &limit, NULL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever the parent process has blocked */
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* whatever the parent process has blocked */
 }
 
 void cli_end_prepare(void)
