@@ -115,7 +115,7 @@ static void answers_of_many_clients_are_those_of_a_quiet_one(void **state)
                   requests);
     assert_all_answered(&first);
     assert_all_answered(&more);
-    if (large && !sanitized) /* 1 %, and the arenas of malloc: two for each processor, of which each keeps 256 KiB */
+    if (large && !sanitized) /* 1 %, and the arenas of malloc: two for each processor, which keep 256 KiB each */
         assert_true(after <= before + before / 100 + 512 * sysconf(_SC_NPROCESSORS_ONLN));
 }
 
