@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How much memory attend.Recommender.fit takes beyond the data frame: bytes an action.
 
-    PYTHONPATH=build/python bench/frame_memory.py [--actions N] [--users N] [--items N] [--steps N]
+    PYTHONPATH=build/python bench/frame_memory.py [--actions N] [--users N] [--items N] [--steps N] [--frames KIND...]
 
 Makes frames of N made-up actions, with ids that are texts or integers, in pandas and in polars, and in a process for each
 fits a model that counts, and SASRec for some steps. One JSON line for each: by how many bytes the most memory that the
@@ -77,6 +77,7 @@ def main():
     parser.add_argument("--users", type=int, default=50_000)
     parser.add_argument("--items", type=int, default=5_000)
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--frames", nargs="+", choices=("pandas", "polars"), default=("pandas", "polars"))
     parser.add_argument("--part", nargs="*", help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.part:
@@ -84,7 +85,7 @@ def main():
         print(make(*numbers) if len(numbers) == 6 else measure(*numbers))
         return
     with tempfile.TemporaryDirectory() as folder:
-        for kind, ids in itertools.product(("pandas", "polars"), ("texts", "integers")):
+        for kind, ids in itertools.product(a.frames, ("texts", "integers")):
             paths = [f"{folder}/{part}.{'parquet' if kind == 'polars' else 'pickle'}" for part in (1, 100)]
             for path, part in zip(paths, (1, 100)):
                 apart(path, kind, ids, a.actions // part, a.users // part, a.items)
