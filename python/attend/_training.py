@@ -221,10 +221,9 @@ class Training:
         self._training.write(average, self._half)
 
     def close(self):
-        """Unlocks the folder. Returns the log of a recommender, else None"""
+        """Unlocks the folder."""
         self._training.close()
-        data, self._data = self._data, None
-        return data
+        self._data = None
 
     def _pause(self):
         if self._unsaved and not self._finished:

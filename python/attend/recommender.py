@@ -11,23 +11,25 @@ _SPLIT = ("kind", "min_actions", "held_out_users", "valid_share", "test_share", 
 _READ = ("drop_duplicates", "min_count", "skip_bad_lines")
 
 
-def open_log(data, items=None, times=None, *, user=None, item=None, time="", split="leave-one-out", model=None, **options):
-    """Reads a log: a frame, the path of a file, or users, items and perhaps times, arrays of one length"""
+def open_log(data, items=None, times=None, *, user=None, item=None, time="", split="leave-one-out", model=None, first=(),
+             **options):
+    """Reads a log: a frame, the path of a file, or users, items and perhaps times, arrays of one length. first: ids that
+    get the first numbers, after those of the model"""
     read = {name: options.pop(name) for name in _READ if name in options}
     held_out = {"kind": split, **{name: options.pop(name) for name in _SPLIT if name in options}}
     if options:
         raise _attend.ArgumentError(f"{next(iter(options))}: there is no option of this name")
     if items is not None:
         columns = tuple(None if c is None else _columns.column(c) for c in (data, items, times))
-        return _attend.Log(columns, ("users", "items", "times"), read, held_out, model)
+        return _attend.Log(columns, ("users", "items", "times"), read, held_out, model, first)
     if _columns.is_frame(data):
         columns, names = _columns.of_frame(data, user or "user", item or "item", "time" if time == "" else time)
-        return _attend.Log(columns, names, read, held_out, model)
+        return _attend.Log(columns, names, read, held_out, model, first)
     if not isinstance(data, (str, os.PathLike)):
         raise _attend.DtypeError(f"data: {type(data).__name__}, must be a frame, the path of a file, or arrays of users and "
                                  "items")
     names = {"user": user, "item": item, "time": None if time == "" else "" if time is None else time}
-    return _attend.Log(data, (), {**read, **names}, held_out, model)
+    return _attend.Log(data, (), {**read, **names}, held_out, model, first)
 
 
 # Models that count, and their settings

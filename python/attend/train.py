@@ -12,8 +12,9 @@ from attend._training import COMMON, Training, batches_of
 
 
 class Recommendation(Training):
-    """Training of a model of next items: SASRec or BERT4Rec; or models that count and need no steps: "neighbors", "ease",
-    "popularity". data, items, times: as for Recommender.fit"""
+    """Training of a model of next items: SASRec or BERT4Rec. data, items, times: as for Recommender.fit. item_texts=, texts by
+    the ids of items, and text_model=, a sentence model, initialize the vectors of items, or with content="add" are projected
+    and added to them; items that occur in no action can be recommended then, too"""
 
     _kind, _measure = "recommendation", ("ndcg", 1)
     _defaults = {**COMMON, "patience": 5}
@@ -23,7 +24,8 @@ class Recommendation(Training):
             "skip_bad_lines": 0}
     _struct = {"batch": 128, "with_replacement": False, "loss": "softmax", "negatives": 0, "calibration": None, "mask_share": 0.0,
                "last_mask_share": 0.0, "dropout": 0.2, "model": None}
-    _own = {**_struct, **_network, **_log, "arch": None, "exclude_seen": False, "validate_candidates": "all"}
+    _texts = {"item_texts": None, "text_model": None, "content": None}
+    _own = {**_struct, **_network, **_log, **_texts, "arch": None, "exclude_seen": False, "validate_candidates": "all"}
     _names = {"hidden": "hidden_size", "layers": "num_hidden_layers", "heads": "num_attention_heads",
               "intermediate": "intermediate_size", "max_positions": "max_position_embeddings"}
 
@@ -44,10 +46,15 @@ class Recommendation(Training):
         if own["model"]:
             model = _attend.Recommender(own["model"])
             own["model"], self._base = _attend.find_model(own["model"]), True
+        texts = self._read_texts(own, model)
+        known = set(model.items(False)) if model else ()
         data, self._given = self._given, None
-        self._data = open_log(*data, model=model, **{name: own[name] for name in self._log})
-        self._batches = batches_of(self._data.histories, own)
-        self._validates = self._data.info["valid_cases"] > 0
+        log = open_log(*data, model=model, first=[id for id in texts if id not in known],
+                       **{name: own[name] for name in self._log})
+        self._data = (log, self._embed(log, texts, len(known), own["text_model"]),
+                      model.info["content_width"] > 0 if model else own["content"] == "add")
+        self._batches = batches_of(log.histories, own)
+        self._validates = log.info["valid_cases"] > 0
         if not self._o["epochs"]:
             self._o["epochs"] = 200 if self._validates else 20
         self._evaluation = {"part": "valid", "exclude_seen": own["exclude_seen"], "candidates": own["validate_candidates"],
@@ -58,8 +65,46 @@ class Recommendation(Training):
                     **{self._names.get(name, name): value for name, value in sizes.items() if name != "arch"}}
         return {**{name: own[name] for name in self._struct}, "settings": None if own["model"] else json.dumps(settings)}
 
+    @staticmethod
+    def _read_texts(own, model):
+        """Texts by ids of items; {}: none are given"""
+        texts = own["item_texts"]
+        for name in ("text_model", "content"):
+            if own[name] is not None and texts is None:
+                raise _attend.ArgumentError(f"{name}: needs item_texts")
+        if own["content"] not in (None, "start", "add"):
+            raise _attend.ArgumentError(f"content: {own['content']!r}, must be start or add")
+        if own["content"] and model:
+            raise _attend.ArgumentError("content: does not go with model, which has its own")
+        if texts is None:
+            if model and model.info["content_width"] > 0:
+                raise _attend.ArgumentError(f"item_texts: needed, as {own['model']} adds vectors of texts to those of items")
+            return {}
+        if own["text_model"] is None:
+            raise _attend.ArgumentError("text_model: the sentence model that embeds item_texts is needed")
+        return {str(id): text for id, text in dict(texts).items()}
+
+    @staticmethod
+    def _embed(log, texts, known, name):
+        """Vectors of the texts of the items that the model does not have [items - known, dim], zeros without a text; or None"""
+        if not texts:
+            return None
+        if not any(str(item) in texts for user in log.users() for item in log.history(user)):
+            [item] = log.items(0)[-1:] or [None]
+            raise _attend.ArgumentError(f"item_texts: no item of the log has a text; the first id is {next(iter(texts))!r}, and "
+                                        f"one of the log {item!r}")
+        new = log.items(known)
+        from attend import _hub
+        return _attend.Sentence(_hub.find(name)).encode([texts.get(id) or None for id in new], nulls_zero=True) if new else None
+
     def _identity(self):
-        return self._data.valid_checksum
+        return self._data[0].valid_checksum
+
+    def close(self):
+        """Unlocks the folder. Returns the log"""
+        data = self._data
+        super().close()
+        return data and data[0]
 
 
 # Sizes of a model: (of the Transformer, of recurrent layers)
@@ -157,10 +202,6 @@ class _Rows(Training):
         if not self._valid:
             raise _attend.ArgumentError("evaluate: there are no rows for validation, valid=")
         return self._valid
-
-    def close(self):
-        """Unlocks the folder."""
-        super().close()
 
 
 def _number_labels(labels):
@@ -324,10 +365,6 @@ class Images(Training):
     def _identity(self):
         return 0 if self._data[1] is None else self._data[1].info["images"]
 
-    def close(self):
-        """Unlocks the folder."""
-        super().close()
-
 
 class Captions(Training):
     """Training of a captioner from a file of captions, and images=, the folder of their images; train_list= and valid_list= are
@@ -410,10 +447,6 @@ class Captions(Training):
 
     def _identity(self):
         return 0 if self._data[1] is None else self._data[1].info["captions"]
-
-    def close(self):
-        """Unlocks the folder."""
-        super().close()
 
 
 def _ranks(values):

@@ -9,6 +9,7 @@
 #include "columns.h"
 #include "options.h"
 #include "recommender.h"
+#include "texts.h"
 
 static module_state *state_of(PyObject *self) { return PyType_GetModuleState(Py_TYPE(self)); }
 
@@ -103,32 +104,31 @@ static bool hold_out(interaction_log *self, module_state *state, PyObject *split
     return status == ATT_OK || raise_status(state, status);
 }
 
-/* Has a log begin with the items of a model: *ids [n], to be freed. */
-static bool begin_with(module_state *state, PyObject *model, const char ***ids, int64_t *n)
+/* Has a log begin with the items of a model, if there is one, and then those of `more`: *ids [n], to be freed. */
+static bool begin_with(module_state *state, PyObject *model, const texts *more, const char ***ids, int64_t *n)
 {
-    if (model == Py_None)
-        return true;
-    const att_recommender *m = recommender_of(state, model);
+    const att_recommender *m = model == Py_None ? NULL : recommender_of(state, model);
     att_recommender_info info = {.size = sizeof info};
-    if (!m || att_recommender_describe(m, &info) != ATT_OK)
+    if ((model != Py_None && !m) || (m && att_recommender_describe(m, &info) != ATT_OK))
         return false;
-    *n = info.items;
-    *ids = malloc(sizeof **ids * (size_t)(info.items + 1));
+    *n = info.items + more->n;
+    *ids = malloc(sizeof **ids * (size_t)(*n + 1));
     if (!*ids)
         return PyErr_NoMemory();
     for (int64_t i = 0; i < *n; i++)
-        (*ids)[i] = att_recommender_item(m, i);
+        (*ids)[i] = i < info.items ? att_recommender_item(m, i) : more->text[i - info.items];
     return true;
 }
 
-/* Log(data, names, read, split, model=None, progress=None). data: a path, or (users, items, times or None) */
+/* Log(data, names, read, split, model=None, items=(), progress=None). data: a path, or (users, items, times or None).
+ * The first items are those of the model, and then `items`, a sequence of str. */
 static PyObject *log_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"data", "names", "read", "split", "model", "progress", NULL};
+    static char *names[] = {"data", "names", "read", "split", "model", "items", "progress", NULL};
     module_state *state = PyType_GetModuleState(type);
-    PyObject *data, *columns, *read, *split, *model = Py_None, *function = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO!O!O!|OO", names, &data, &PyTuple_Type, &columns, &PyDict_Type,
-                                     &read, &PyDict_Type, &split, &model, &function))
+    PyObject *data, *columns, *read, *split, *model = Py_None, *more = NULL, *function = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO!O!O!|OOO", names, &data, &PyTuple_Type, &columns, &PyDict_Type,
+                                     &read, &PyDict_Type, &split, &model, &more, &function))
         return NULL;
     progress p = {.function = function == Py_None ? NULL : function};
     att_interactions_options options = {.size = sizeof options, .progress = progress_call, .progress_user = &p};
@@ -143,8 +143,11 @@ static PyObject *log_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->info = (att_interactions_info){.size = sizeof self->info};
     self->held = (att_holdout_info){.size = sizeof self->held};
     const char **ids = NULL;
+    texts first = {.n = 0};
     const bool is_file = !PyTuple_Check(data);
-    bool made = options_read(state, read, reading, &options, held) && begin_with(state, model, &ids, &options.n_items);
+    bool made = options_read(state, read, reading, &options, held) &&
+                (!more || texts_read(state, more, "items", false, &first)) &&
+                begin_with(state, model, &first, &ids, &options.n_items);
     options.items = ids;
     if (made && !is_file && (PyTuple_Size(data) != COLUMNS || PyTuple_Size(columns) != COLUMNS))
         made = raise_sentence(state, ATT_ERR_ARGUMENT, "data: (users, items, times) and their names are needed");
@@ -152,6 +155,7 @@ static PyObject *log_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
            (is_file ? read_file(self, state, data, &options) : read_columns(self, state, data, columns, &options)) &&
            hold_out(self, state, split, held);
     free(ids);
+    texts_release(&first);
     Py_DECREF(held);
     if (!made)
         Py_CLEAR(self);
@@ -243,6 +247,23 @@ static PyObject *history(PyObject *self, PyObject *user)
     return list;
 }
 
+/* items(first): the ids of all items from number `first` on, texts */
+static PyObject *items(PyObject *self, PyObject *args)
+{
+    const interaction_log *l = (interaction_log *)self;
+    long long first;
+    if (!PyArg_ParseTuple(args, "L:items", &first))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (int64_t i = first; list && i < l->info.items; i++) {
+        PyObject *id = id_object(att_interactions_item(l->log, i), false);
+        if (!id || PyList_Append(list, id))
+            Py_CLEAR(list);
+        Py_XDECREF(id);
+    }
+    return list;
+}
+
 /* users(): the ids of all users */
 static PyObject *users(PyObject *self, PyObject *unused)
 {
@@ -310,6 +331,7 @@ static PyGetSetDef properties[] = {
 
 static PyMethodDef methods[] = {
     {"history", history, METH_O, "history($self, user, /)\n--\n\nIds of a user's items, oldest first."},
+    {"items", items, METH_VARARGS, "items($self, first, /)\n--\n\nIds of all items from number first on, texts."},
     {"users", users, METH_NOARGS, "users($self, /)\n--\n\nIds of all users."},
     {NULL, NULL, 0, NULL},
 };

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* ---- recommendation: data is a Log */
+/* ---- recommendation: data is (Log, vectors of the texts of its new items or None, whether they are added) */
 
 static const char *const item_losses[] = {"softmax", "sampled-softmax", "binary", "gbce", NULL};
 static const option_field recommendation_fields[] = {
@@ -28,13 +28,40 @@ static const option_field recommendation_fields[] = {
     {NULL, OPTION_BOOL, 0, NULL},
 };
 
+typedef struct item_content {
+    att_item_content content;
+    tensor_argument vectors;
+} item_content;
+
+static void content_free(void *memory)
+{
+    tensor_release(&((item_content *)memory)->vectors);
+    PyMem_Free(memory);
+}
+
 static bool read_log(module_state *state, PyObject *data, void *options, void **memory)
 {
-    (void)memory;
-    const interaction_log *l = log_of(state, data);
-    if (l)
-        ((att_recommender_training_options *)options)->data = l->holdout;
-    return l != NULL;
+    att_recommender_training_options *o = options;
+    PyObject *log, *vectors;
+    int add;
+    if (!PyArg_ParseTuple(data, "OOp:recommendation", &log, &vectors, &add))
+        return false;
+    const interaction_log *l = log_of(state, log);
+    if (!l)
+        return false;
+    o->data = l->holdout;
+    if (vectors == Py_None)
+        return true;
+    item_content *c = *memory = PyMem_Calloc(1, sizeof *c);
+    if (!c)
+        return PyErr_NoMemory();
+    if (!tensor_read_rows(state, vectors, "vectors of item texts", &c->vectors) ||
+        !tensor_make_dense(state, &c->vectors, 2))
+        return false;
+    c->content = (att_item_content){
+        .size = sizeof c->content, .vectors = c->vectors.t.data, .width = c->vectors.t.dim[1], .add = add != 0};
+    o->content = &c->content;
+    return true;
 }
 
 static att_status open_recommendation(att_ctx *ctx, const char *folder, const att_training_options *common,
@@ -46,7 +73,7 @@ static att_status open_recommendation(att_ctx *ctx, const char *folder, const at
 static PyObject *evaluate_recommendation(module_state *state, att_training *t, PyObject *data, PyObject *options)
 {
     const att_scorer scorer = att_recommender_scorer(att_training_recommender(t));
-    return log_rank(state, (interaction_log *)data, &scorer, options);
+    return log_rank(state, (interaction_log *)PyTuple_GetItem(data, 0), &scorer, options);
 }
 
 /* ---- translation: two files */
@@ -436,6 +463,7 @@ const training_kind training_kinds[] = {
      .fields = recommendation_fields,
      .bytes = sizeof(att_recommender_training_options),
      .read = read_log,
+     .release = content_free,
      .open = open_recommendation,
      .evaluate = evaluate_recommendation},
     {.name = "translation",

@@ -110,6 +110,34 @@ def test_what_a_refit_refuses(message, given, tmp_path):
     assert not (tmp_path / "validated").exists()
 
 
+TITLES = {f"i{i}": " ".join(WORDS[i % 5:i % 5 + 2]) + (" sea" if i % 3 else " metal") for i in (*range(12), 77)}
+
+
+@needs_tool
+@pytest.mark.parametrize("content", ["start", "add"])
+def test_item_texts_have_the_bits_of_the_tool(content, tmp_path):
+    lines = [f"{u} {i}\n" for u, i in zip(FRAME["user"], FRAME["item"])]
+    (tmp_path / "log").write_text("".join(lines))
+    (tmp_path / "titles.tsv").write_text("".join(f"{id}\t{title}\n" for id, title in TITLES.items()))
+    words = ["--item-texts", tmp_path / "titles.tsv", "--text-model", GOLDEN / "tiny_sentence"]
+    texts = {"item_texts": TITLES, "text_model": GOLDEN / "tiny_sentence"}
+    model = attend.Recommender.fit(FRAME, time=None, out=tmp_path / "py", **SHOP, **texts, content=content)
+    found = tool("recommend", tmp_path / "tool", "--data", tmp_path / "log", "--content", content, *words, *options(SHOP))
+    assert found == weights(tmp_path / "py") and "i77" in model.items and model.items[0] == "i0"
+    assert (model.info["content_width"] > 0) == (content == "add")
+    # with a model, whose items stay, only the texts of new ones count
+    (tmp_path / "log").write_text("".join([*lines, "u1 new\n"]))
+    (tmp_path / "titles.tsv").write_text("new\tthe sea\ni3\tmetal\n")
+    more = {"user": [*FRAME["user"], "u1"], "item": [*FRAME["item"], "new"]}
+    shop = {name: value for name, value in SHOP.items() if name not in ("hidden", "layers")}
+    attend.Recommender.fit(more, time=None, out=tmp_path / "py2", model=tmp_path / "py", **shop,
+                           **{**texts, "item_texts": [("new", "the sea"), ("i3", "metal")]})
+    assert tool("recommend", tmp_path / "tool2", "--data", tmp_path / "log", "-m", tmp_path / "tool", *words, *options(shop)) == weights(tmp_path / "py2")
+    if content == "add":
+        with pytest.raises(attend.ArgumentError, match="item_texts: needed, as .*py adds vectors of texts"):
+            attend.Recommender.fit(more, time=None, out=tmp_path / "py3", model=tmp_path / "py", **shop)
+
+
 @needs_tool
 def test_sentences_have_the_bits_of_the_tool(tmp_path):
     gold = [str(i % 6) for i in range(len(PAIRS))]
@@ -298,6 +326,12 @@ def test_a_model_goes_on_with_new_items(tmp_path):
     ("valid: the label 'x'", lambda f: attend.train.Reranking(f, PAIRS[:2], model=GOLDEN / "tiny_sentence", labels=["a", "b"], valid=(PAIRS[:1], ["x"]))),
     ("valid: 1 rows of two texts and 0", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
     ("loss: 'x', must be one of binary", lambda f: attend.train.Reranking(f, PAIRS, model=GOLDEN / "tiny_sentence", loss="x")),
+    ("text_model: needs item_texts", lambda f: attend.train.Recommendation(f, FRAME, time=None, text_model="x")),
+    ("content: needs item_texts", lambda f: attend.train.Recommendation(f, FRAME, time=None, content="add")),
+    ("content: 'x', must be", lambda f: attend.train.Recommendation(f, FRAME, time=None, item_texts=TITLES, content="x")),
+    ("text_model: the sentence model", lambda f: attend.train.Recommendation(f, FRAME, time=None, item_texts=TITLES)),
+    ("item_texts: no item of the log has a text; the first id is 'x', and one of the log 'i", lambda f: attend.train.Recommendation(
+        f, FRAME, time=None, item_texts={"x": "sea"}, text_model=GOLDEN / "tiny_sentence")),
     ("minutes: -1, must be", lambda f: attend.train.Recommendation(f, FRAME, time=None, minutes=-1)),
     ("valid: 1 rows", lambda f: attend.train.Sentences(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
 ])
