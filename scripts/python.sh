@@ -43,6 +43,7 @@ do_python() {
             [ -x "$python" ] || /usr/bin/python3 -m venv build/torch-venv
             "$python" -m pip install -q --disable-pip-version-check -r python/tests/requirements-torch.txt
         fi
+        "$python" -c 'import pytest, torch, transformers' || fail "python: $python needs what python/tests/requirements-torch.txt lists"
         python_tests build "$python" "$@"
         ;;
     *)
