@@ -319,6 +319,8 @@ att_status att_probe_fit(att_ctx *ctx, const att_probe_data *train, const att_pr
                      (long long)t.dim, (long long)t.classes, (long long)v.dim, (long long)v.classes);
     if (!s && o.kind == ATT_PROBE_KIND_LINEAR && o.c == 0 && !valid)
         s = att_fail(ctx, ATT_ERR_ARGUMENT, "att_probe_fit: options.c is 0 and valid NULL: nothing chooses c");
+    if (s)
+        return s;
     const bool linear = o.kind == ATT_PROBE_KIND_LINEAR;
     const att_probe_info info = {.size = sizeof info,
                                  .kind = o.kind,
@@ -330,7 +332,7 @@ att_status att_probe_fit(att_ctx *ctx, const att_probe_data *train, const att_pr
                                                 : o.temperature > 0 ? o.temperature
                                                                     : temperature};
     att_probe *p = NULL;
-    s = s ? s : att_probe_make(ctx, &info, &p);
+    s = att_probe_make(ctx, &info, &p);
     s = s ? s : linear ? fit_linear(&t, &v, &o, p) : store(&t, p);
     if (s)
         att_probe_free(p);
