@@ -116,7 +116,7 @@ static att_status write_all(const att_chat_template *t, const att_chat_message *
     att_ctx *ctx = t->ctx;
     *out = (chat_text){{.ctx = ctx}, {.ctx = ctx}};
     arguments a = {0};
-    att_chat_options o;
+    att_chat_options o = {0};
     att_status s = att_options_read(&o, sizeof o, options, "att_chat_options");
     s = s ? s : read_arguments(t, &a, messages, n, &o);
     const att_chat_conversation c = {n, a.m, a.more, a.tools, a.documents, a.variables, o.reply};
