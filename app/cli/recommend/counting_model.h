@@ -2,6 +2,9 @@
 #ifndef CLI_RECOMMEND_COUNTING_MODEL_H
 #define CLI_RECOMMEND_COUNTING_MODEL_H
 
+#include "cli/base/command.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum counting_kind { COUNTING_NEIGHBORS, COUNTING_EASE, COUNTING_POPULARITY } counting_kind;
@@ -11,6 +14,11 @@ typedef struct counting_settings {
     int64_t neighbors; /* 0, like the following: the default */
     double decay, l2;
 } counting_settings;
+
+/* Returns the word of --arch. */
+const char *counting_name(counting_kind kind);
+/* Refuses options that are typed (typed[i]: options[i]), but are of a training or of another kind. */
+int counting_check(counting_kind kind, const cli_option *options, const bool *typed);
 
 /* Returns the settings as att_recommender_fit has them, written to text. */
 enum { COUNTING_SETTINGS = 160 };

@@ -107,11 +107,8 @@ static const cli_option options[] = {
 /* Returns whether the model counts. */
 static bool counts(void) { return network.arch > BERT4REC; }
 
-static const char *arch_name(void)
-{
-    static const char *const names[] = {[NEIGHBORS] = "neighbors", [EASE] = "ease", [POPULARITY] = "popularity"};
-    return names[network.arch];
-}
+/* Returns the kind of one that counts. */
+static counting_kind kind_of_counting(void) { return (counting_kind)(network.arch - NEIGHBORS); }
 
 /* ---- options ------------------------------------------------------------------ */
 
@@ -421,57 +418,6 @@ static const cli_trainer trainer = {
 
 /* ---- models that count ---------------------------------------------------------------- */
 
-/* Refuses options of a training, and those of another kind. */
-static int check_counting(const cli_training *t)
-{
-    static const char *const used[] = {"data",
-                                       "format",
-                                       "user-column",
-                                       "item-column",
-                                       "time-column",
-                                       "drop-duplicates",
-                                       "skip-bad-lines",
-                                       "event",
-                                       "event-column",
-                                       "min-rating",
-                                       "rating-column",
-                                       "min-count",
-                                       "split",
-                                       "min-actions",
-                                       "held-out-users",
-                                       "valid-share",
-                                       "test-share",
-                                       "valid-from",
-                                       "test-from",
-                                       "output",
-                                       "resume",
-                                       "arch",
-                                       "exclude-seen",
-                                       "validate-candidates",
-                                       "seed",
-                                       "dtype",
-                                       "json",
-                                       "threads",
-                                       NULL};
-    static const struct {
-        const char *name;
-        int arch, other; /* that have it */
-    } own[] = {{"neighbors", NEIGHBORS, NEIGHBORS}, {"l2", EASE, EASE}, {"history-decay", NEIGHBORS, EASE}};
-    for (int i = 0; options[i].name; i++) {
-        bool fits = !t->file.typed[i];
-        for (int k = 0; !fits && used[k]; k++)
-            fits = !strcmp(options[i].name, used[k]);
-        for (size_t k = 0; !fits && k < sizeof own / sizeof *own; k++)
-            fits =
-                !strcmp(options[i].name, own[k].name) && (network.arch == own[k].arch || network.arch == own[k].other);
-        if (!fits)
-            return cli_misuse("--%s does not go with --arch %s, which counts the actions once and is not trained%s",
-                              options[i].name, arch_name(),
-                              strcmp(options[i].name, "refit") ? "" : "; --split none counts all of them");
-    }
-    return cli_interactions_check(&data);
-}
-
 /* Prints the line of --json. */
 static void print_counting(const char *folder, const cli_validation *v)
 {
@@ -492,7 +438,7 @@ static int make_counting(recommend_training *t)
     const cli_training_options *o = &t->common.options;
     cli_share p = cli_share_of_call("items", t->log.info.items);
     const att_call_options *call = ATT_OPTIONS(att_call_options, .progress = cli_share_report, .user = &p);
-    counting.kind = (counting_kind)(network.arch - NEIGHBORS);
+    counting.kind = kind_of_counting();
     int code = cli_status(t->common.ctx,
                           att_recommender_fit(t->log.holdout, counting_settings_text(&counting, settings), call, &m));
     cli_share_end(&p);
@@ -504,7 +450,7 @@ static int make_counting(recommend_training *t)
     if (!code)
         code = cli_training_options_write(&t->common, o->folder, 1);
     if (!code)
-        fprintf(stderr, "%s is a model of %s%s\n", o->folder, arch_name(), v.shown);
+        fprintf(stderr, "%s is a model of %s%s\n", o->folder, counting_name(kind_of_counting()), v.shown);
     if (!code && o->json)
         print_counting(o->folder, &v);
     return code;
@@ -512,7 +458,9 @@ static int make_counting(recommend_training *t)
 
 static int run_counting(recommend_training *t)
 {
-    int code = check_counting(&t->common);
+    int code = counting_check(kind_of_counting(), options, t->common.file.typed);
+    if (!code)
+        code = cli_interactions_check(&data);
     if (!code)
         code = cli_open(&t->common.ctx, t->common.options.threads);
     if (!code)
