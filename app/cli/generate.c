@@ -5,7 +5,6 @@
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/read_file.h"
-#include "cli/base/signals.h"
 #include "cli/language/language.h"
 #include "cli/language/rate.h"
 

@@ -4,7 +4,6 @@
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/shard.h"
-#include "cli/base/utf8.h"
 #include "cli/draw/picture.h"
 #include "cli/model/checkpoints.h"
 #include "cli/recommend/history_attention.h"

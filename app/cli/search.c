@@ -3,7 +3,6 @@
 #include "cli/base/output.h"
 #include "cli/classifier/reranker.h"
 #include "cli/sentence/corpus.h"
-#include "cli/sentence/correlation.h"
 #include "cli/sentence/vector_file.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
-#include "cli/draw/color.h"
 #include "cli/sentence/correlation.h"
 #include "cli/sentence/embedder.h"
 #include "cli/sentence/pairs.h"

@@ -1,8 +1,6 @@
 /* The parameters and multiply-adds of a Transformer's layers, and those of the paper's model. */
 #include "block.h"
 
-#include "cli/base/utf8.h"
-
 #include <inttypes.h>
 #include <math.h>
 

@@ -2,8 +2,6 @@
 #include "numbers.h"
 #include "vit.h"
 
-#include "cli/base/utf8.h"
-
 #include <inttypes.h>
 #include <math.h>
 

@@ -1,7 +1,6 @@
 /* Writes a trained text classifier as a folder of `transformers`, which CrossEncoder opens, too. */
 #include "classifier/classifier.h"
 #include "io/atomic_write.h"
-#include "io/file.h"
 
 #include <stdio.h>
 #include <string.h>

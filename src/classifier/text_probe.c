@@ -2,8 +2,6 @@
 #include "attend_text_classifier.h"
 #include "io/new_folder.h"
 #include "io/check_texts.h"
-#include "io/progress.h"
-#include "model/gguf_model.h"
 #include "probe/probe_training.h"
 #include "sentence/sentence.h"
 #include "util/clock.h"

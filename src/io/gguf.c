@@ -11,7 +11,6 @@
 
 #include "io/content.h"
 #include "io/gguf_types.h"
-#include "io/error_position.h"
 
 /* MIN_VALUE: the length of an empty key, a type, a byte. MIN_TENSOR: the length of an empty name, the number of
  * dimensions, one dimension, a type, an offset. */

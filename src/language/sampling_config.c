@@ -1,7 +1,6 @@
 /* Reads generation_config.json of a language model. */
 #include "io/settings.h"
 #include "model/gguf_model.h"
-#include "language/sampling.h"
 #include "language/text_generator.h"
 
 #include <float.h>

@@ -2,7 +2,6 @@
  * (Sarwar et al. 2001, for sets). A history's score of an item is the sum of the similarities to its own items,
  * weighted by their distance from its end. */
 #include "recommend/counting.h"
-#include "io/safetensors.h"
 #include "util/best.h"
 #include "util/util.h"
 

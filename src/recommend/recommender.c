@@ -3,7 +3,6 @@
 #include "io/atomic_write.h"
 #include "io/file_source.h"
 #include "io/install.h"
-#include "io/safetensors.h"
 #include "util/shape.h"
 
 #include <stdio.h>

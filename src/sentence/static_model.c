@@ -1,5 +1,4 @@
 #include "sentence/static_model.h"
-#include "io/safetensors.h"
 #include "text/tokenizer.h"
 #include "util/shape.h"
 

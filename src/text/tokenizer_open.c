@@ -1,7 +1,6 @@
 /* Opens the tokenizer that a folder or a file has, of any kind. */
 #include "io/file.h"
 #include "attend_util.h"
-#include "util/util.h"
 #include "text/gguf_tokenizer.h"
 #include "text/tokenizer.h"
 

@@ -2,7 +2,6 @@
 #include "train/training_folder.h"
 #include "io/install.h"
 #include "io/atomic_write.h"
-#include "io/safetensors.h"
 #include "attend_util.h"
 #include "util/util.h"
 #include "util/array.h"

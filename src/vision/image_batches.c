@@ -1,5 +1,4 @@
 #include "vision/image_batches.h"
-#include "train/shuffle.h"
 #include "util/clock.h"
 #include "util/util.h"
 

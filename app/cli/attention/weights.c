@@ -3,7 +3,6 @@
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
 #include "cli/draw/picture.h"
-#include "cli/draw/thumbnails.h"
 #include "views.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "terminal.h"
 #include "command.h"
-#include "signals.h"
 #include "utf8.h"
 
 #include <errno.h>

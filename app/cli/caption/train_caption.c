@@ -1,7 +1,6 @@
 /* attend train caption: captions of images, from images with captions. */
 #include "captioner.h"
 #include "cli/base/progress.h"
-#include "cli/base/signals.h"
 #include "cli/base/skipped.h"
 #include "cli/train/train.h"
 

@@ -1,5 +1,4 @@
 /* attend train classify: a vision Transformer from labeled images, or a classifier on the embeddings of a model. */
-#include "cli/base/progress.h"
 #include "cli/base/read_file.h"
 #include "cli/base/signals.h"
 #include "cli/sentence/pairs.h"

@@ -1,6 +1,5 @@
 #include "interactions.h"
 #include "cli/base/lines.h"
-#include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "log_times.h"
 

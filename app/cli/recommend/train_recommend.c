@@ -1,6 +1,5 @@
 /* attend train recommend: trains SASRec or BERT4Rec from a log of actions, or makes a model that counts these. */
 #include "cli/base/progress.h"
-#include "cli/base/signals.h"
 #include "cli/model/checkpoints.h"
 #include "cli/train/base_model.h"
 #include "cli/train/train.h"
@@ -8,7 +7,6 @@
 #include "interactions.h"
 #include "item_texts.h"
 #include "network.h"
-#include "recommender.h"
 #include "training_data_check.h"
 
 #include <math.h>

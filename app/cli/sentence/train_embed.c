@@ -1,7 +1,4 @@
 /* attend train embed: trains a sentence model on pairs, triplets, or pairs with scores or labels. */
-#include "cli/base/grow.h"
-#include "cli/base/signals.h"
-#include "cli/model/checkpoints.h"
 #include "cli/sentence/sentence.h"
 #include "cli/train/train.h"
 #include "correlation.h"

@@ -1,6 +1,5 @@
 /* attend train translate: a translator from two files. */
 #include "cli/base/lines.h"
-#include "cli/base/signals.h"
 #include "cli/base/skipped.h"
 #include "cli/train/train.h"
 
