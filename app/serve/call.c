@@ -122,11 +122,22 @@ static const char *list_models(const serve_models *m, att_subject subject, char 
     return text;
 }
 
+/* Finds a model. "NAME:latest", as Ollama's clients write it, is NAME, if no model has that name itself. */
+static serve_model *find_model(const serve_models *all, serve_text name)
+{
+    static const char tag[] = ":latest";
+    const size_t n = strlen(tag);
+    serve_model *m = serve_models_find(all, name.text, name.bytes);
+    if (m || name.bytes <= n || memcmp(name.text + name.bytes - n, tag, n))
+        return m;
+    return serve_models_find(all, name.text, name.bytes - n);
+}
+
 serve_model *serve_call_model(serve_call *c, serve_text name, att_subject subject)
 {
     char names[700];
     const serve_models *all = &c->shared->models;
-    serve_model *m = name.text ? serve_models_find(all, name.text, name.bytes) : serve_models_first(all, subject);
+    serve_model *m = name.text ? find_model(all, name) : serve_models_first(all, subject);
     if (m && (m->subject == subject || subject == ATT_SUBJECT_NONE))
         return m;
     if (m)

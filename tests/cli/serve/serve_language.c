@@ -256,9 +256,10 @@ static void conversations_are_those_of_ollama_too(void **state)
     char head[4096], text[64] = "", *part;
     ssize_t n;
     serve_need(&server);
-    test_answer a = serve_post(&server, "/api/chat",
-                               "{\"model\": \"chat\", \"messages\": [{\"role\": \"user\", \"content\": \"bdcab\", "
-                               "\"images\": []}], \"stream\": false, \"options\": {\"num_predict\": 6, \"seed\": 1}}");
+    test_answer a =
+        serve_post(&server, "/api/chat",
+                   "{\"model\": \"chat:latest\", \"messages\": [{\"role\": \"user\", \"content\": \"bdcab\", "
+                   "\"images\": []}], \"stream\": false, \"options\": {\"num_predict\": 6, \"seed\": 1}}");
     assert_int_equal(a.status, 200);
     assert_string_equal(text_of(a.json), "oeqegs");
     assert_string_equal(json_string_value(json_object_get(a.json, "done_reason")), "length");

@@ -276,6 +276,8 @@ static void wrong_requests_are_refused(void **state)
         {post, NULL, "{\"input\": \"a\", \"prompt_name\": \"x\"}", 400, "prompt"},
         {post, NULL, "{\"input\": \"a\", \"modell\": \"x\"}", 400, "did you mean \\\"model\\\"?"},
         {post, NULL, "{\"input\": \"a\", \"model\": \"x\"}", 404, "there is no model \\\"x\\\"; there are: "},
+        {post, NULL, "{\"input\": \"a\", \"model\": \"x:latest\"}", 404, "there is no model \\\"x:latest\\\""},
+        {post, NULL, "{\"input\": \"a\", \"model\": \":latest\"}", 404, "there is no model \\\":latest\\\""},
         {post, NULL, "{\"input\": \"k l m n o p q r s t u v\", \"truncate\": false}", 400,
          "input[0] has 14 tokens, but"},
         {"POST /embed", NULL, "{\"inputs\": \"a\", \"truncation_direction\": \"Left\"}", 400, "truncation_direction"},
