@@ -88,18 +88,36 @@ static bool is_code(serve_text t, const char *code)
     return strlen(code) == t.bytes && !memcmp(code, t.text, t.bytes);
 }
 
+static bool translates(const serve_model *m, serve_text source, serve_text target)
+{
+    return (is_code(source, "auto") || is_code(source, m->source)) && (!target.text || is_code(target, m->target));
+}
+
+/* Returns how many bytes of a code are quoted. */
+static int quoted(serve_text t) { return t.bytes < 16 ? (int)t.bytes : 16; }
+
+/* Returns the model of that name. If it does not state its languages, any are accepted. */
+static serve_model *named_translator(serve_call *c, serve_text name, serve_text source, serve_text target)
+{
+    serve_model *m = serve_call_model(c, name, ATT_SUBJECT_TRANSLATE);
+    if (!m || !is_translator(m) || translates(m, source, target))
+        return m;
+    serve_refuse(c, 400, is_code(target, m->target) ? "source" : "target",
+                 "%s translates from %s to %s, not from %.*s to %.*s", m->id, m->source, m->target, quoted(source),
+                 source.text, quoted(target), target.text);
+    return NULL;
+}
+
 serve_model *serve_translator(serve_call *c, serve_text name, serve_text source, serve_text target)
 {
     char pairs[512];
     const serve_models *all = &c->shared->models;
-    const bool detect = is_code(source, "auto");
     serve_model *found = NULL;
     if (name.text)
-        return serve_call_model(c, name, ATT_SUBJECT_TRANSLATE);
+        return named_translator(c, name, source, target);
     for (int i = 0; i < all->n; i++) {
         serve_model *m = all->model[i];
-        if (!is_translator(m) || (target.text && !is_code(target, m->target)) ||
-            (!detect && !is_code(source, m->source)))
+        if (!is_translator(m) || !translates(m, source, target))
             continue;
         if (found && strcmp(found->source, m->source)) {
             serve_refuse(c, 400, "source", "the language cannot be detected, as there are models for several: %s",
@@ -110,8 +128,7 @@ serve_model *serve_translator(serve_call *c, serve_text name, serve_text source,
     }
     if (!found)
         serve_refuse(c, 400, target.text ? "target" : NULL, "no model translates from %.*s to %.*s; there are: %s",
-                     source.bytes < 16 ? (int)source.bytes : 16, source.text,
-                     target.bytes < 16 ? (int)target.bytes : 16, target.text ? target.text : "",
+                     quoted(source), source.text, quoted(target), target.text ? target.text : "",
                      list_pairs(all, pairs, sizeof pairs));
     return found;
 }
