@@ -163,10 +163,12 @@ bool serve_call_acquire(serve_call *c, size_t bytes)
     return acquired;
 }
 
+const char serve_memory_sentence[] = "what all requests need together is more than --max-memory; retry later";
+
 void serve_refuse_memory(serve_call *c)
 {
     http_answer_header(c->answer, "Retry-After", "1");
-    serve_refuse(c, 503, NULL, "what all requests need together is more than --max-memory; retry later");
+    serve_refuse(c, 503, NULL, "%s", serve_memory_sentence);
     serve_metrics_reject(c->shared->metrics, "memory");
 }
 
@@ -174,8 +176,11 @@ void serve_refuse_memory(serve_call *c)
 
 static void refuse_failed(serve_call *c, const serve_job *job)
 {
-    const bool argument = job->status == ATT_ERR_ARGUMENT || job->status == ATT_ERR_SHAPE;
-    serve_refuse(c, argument ? 400 : job->status == ATT_ERR_MEMORY ? 503 : 500, NULL, "%s", job->message);
+    const bool argument = job->status == ATT_ERR_ARGUMENT || job->status == ATT_ERR_SHAPE,
+               memory = job->status == ATT_ERR_MEMORY;
+    if (memory)
+        http_answer_header(c->answer, "Retry-After", "1");
+    serve_refuse(c, argument ? 400 : memory ? 503 : 500, NULL, "%s", job->message);
 }
 
 double serve_call_deadline(const serve_call *c) { return c->request->began + (double)c->shared->settings->timeout; }

@@ -86,6 +86,7 @@ bool serve_call_run(serve_call *c, serve_job *job);
  * request must be refused by serve_refuse_memory. */
 bool serve_call_acquire(serve_call *c, size_t bytes);
 void serve_refuse_memory(serve_call *c);
+extern const char serve_memory_sentence[]; /* that it answers with */
 /* Adds a job to the queue, or refuses the request as its tokens have no room; then returns false. */
 bool serve_call_add(serve_call *c, serve_job *job);
 /* Waits for the end of a job that was added, as serve_call_run does. */

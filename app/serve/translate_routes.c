@@ -49,6 +49,7 @@ typedef struct line {
 
 typedef struct translate_job {
     serve_job base;
+    serve_call *call;
     line *line; /* [n]: the items */
     int64_t n_best;
     att_translation *out; /* [n, n_best] */
@@ -57,6 +58,21 @@ typedef struct translate_job {
 static bool fits(const serve_job *a, const serve_job *b)
 {
     return ((const translate_job *)a)->n_best == ((const translate_job *)b)->n_best;
+}
+
+/* Keeps the translations of an item; its job fails if --max-memory has no room for them and their text in the answer.
+ */
+static void keep(translate_job *j, int64_t item, const att_translation *best)
+{
+    enum { COPIES = 3 }; /* of a text: itself, and in the answer, where it may be escaped */
+    size_t bytes = 0;
+    for (int64_t k = 0; k < j->n_best; k++)
+        bytes += COPIES * best[k].text.bytes + (size_t)best[k].tokens.count * sizeof *best[k].tokens.ids;
+    memcpy(j->out + item * j->n_best, best, (size_t)j->n_best * sizeof *best);
+    if (serve_call_acquire(j->call, bytes))
+        return;
+    j->base.status = ATT_ERR_MEMORY;
+    snprintf(j->base.message, sizeof j->base.message, "%s", serve_memory_sentence);
 }
 
 static att_status run(const serve_batch *b)
@@ -79,7 +95,7 @@ static att_status run(const serve_batch *b)
                                       .split = true, .no_scores = true),
                           out);
     for (int64_t i = 0; !s && i < b->n; i++)
-        memcpy(((translate_job *)b->job[i])->out + b->item[i] * n_best, out + i * n_best, (size_t)n_best * sizeof *out);
+        keep((translate_job *)b->job[i], b->item[i], out + i * n_best);
     free(text);
     free(bytes);
     free(out);
@@ -90,15 +106,19 @@ static const serve_work work = {.name = "translate", .fits = fits, .run = run};
 
 /* ---- one request ---- */
 
-/* Lists the lines of all texts that are not blank. Returns false if out of memory. */
-static bool split_lines(const serve_texts *q, translate_job *j)
+static int64_t count_lines(const serve_texts *q)
 {
     int64_t lines = 0;
     for (int64_t i = 0; i < q->n; i++)
         for (size_t k = 0; k <= q->bytes[i]; k++)
             lines += k == q->bytes[i] || q->text[i][k] == '\n';
-    j->line = malloc((size_t)lines * sizeof *j->line);
-    for (int64_t i = 0; j->line && i < q->n; i++)
+    return lines;
+}
+
+/* Lists the lines of all texts that are not blank. */
+static void split_lines(const serve_texts *q, translate_job *j)
+{
+    for (int64_t i = 0; i < q->n; i++)
         for (const char *at = q->text[i], *end = at + q->bytes[i]; at < end;) {
             const char *stop = memchr(at, '\n', (size_t)(end - at));
             stop = stop ? stop : end;
@@ -106,7 +126,24 @@ static bool split_lines(const serve_texts *q, translate_job *j)
                 j->line[j->base.n++] = (line){i, at, (size_t)(stop - at)};
             at = stop + 1;
         }
-    return j->line;
+}
+
+/* Makes the arrays of a job, and lists its lines. Returns false if the request was refused. */
+static bool make_arrays(serve_call *c, const serve_texts *q, translate_job *j, int64_t **cost)
+{
+    const size_t n = (size_t)count_lines(q), best = (size_t)j->n_best;
+    if (!serve_call_acquire(c, n * (sizeof *j->line + sizeof **cost + best * sizeof *j->out))) {
+        serve_refuse_memory(c);
+        return false;
+    }
+    j->line = malloc(n * sizeof *j->line);
+    *cost = malloc(n * sizeof **cost);
+    j->out = calloc(n * best, sizeof *j->out);
+    if (j->line && *cost && j->out)
+        split_lines(q, j);
+    else
+        serve_refuse(c, 503, NULL, "out of memory");
+    return j->line && *cost && j->out;
 }
 
 /* Counts the tokens of all lines -> cost [n], *tokens. */
@@ -202,21 +239,14 @@ static bool key_is_missing(serve_call *c, serve_text key)
 static void answer_translate(serve_call *c, void *fields)
 {
     const translate_fields *o = fields;
-    translate_job j = {.n_best = o->alternatives + 1};
     int64_t *cost = NULL, tokens = 0;
     serve_model *m = key_is_missing(c, o->api_key) ? NULL : serve_translator(c, o->model, o->source, o->target);
     if (!m)
         return;
-    if (split_lines(&o->q, &j)) {
-        cost = malloc((size_t)(j.base.n + 1) * sizeof *cost);
-        j.out = calloc((size_t)(j.base.n * j.n_best + 1), sizeof *j.out);
-    }
-    j.base.work = &work;
-    j.base.model = m;
+    translate_job j = {.base = {.work = &work, .model = m}, .call = c, .n_best = o->alternatives + 1};
+    const bool good = make_arrays(c, &o->q, &j, &cost) && count_all(c, m, &j, cost, &tokens);
     j.base.cost = cost;
-    if (!cost || !j.out) {
-        serve_refuse(c, 503, NULL, "out of memory");
-    } else if (count_all(c, m, &j, cost, &tokens) && (j.base.n == 0 || serve_call_run(c, &j.base))) {
+    if (good && (j.base.n == 0 || serve_call_run(c, &j.base))) {
         serve_call_count(c, tokens, 0);
         write_answer(c, m, o, &j);
     }

@@ -188,6 +188,50 @@ static void wrong_requests_are_refused(void **state)
     assert_refused_all(&server, list, sizeof list / sizeof *list);
 }
 
+/* Returns the status for n blank lines and another line, with two translations of each, asked on a connection that
+ * stays: only on the same one is what an earlier request had free before the next is read. */
+static int status_of_lines(int fd, int n, const char *last)
+{
+    static char body[1 << 16];
+    char *at = body + sprintf(body, "{\"source\": \"de\", \"target\": \"en\", \"alternatives\": 1, \"q\": \"");
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "\\n");
+    sprintf(at, "%s\"}", last);
+    serve_ask(fd, "POST /translate", "", body);
+    test_answer a = serve_read(fd);
+    if (a.status != 200) {
+        assert_has(a.head, "\r\nRetry-After: ");
+        assert_has(a.body, "--max-memory");
+    }
+    const int status = a.status;
+    answer_free(&a);
+    return status;
+}
+
+static void memory_is_limited(void **state)
+{
+    (void)state;
+    static const char line[] = "Ich lese ein Buch und trinke dann mit den Freunden einen Kaffee im Garten.";
+    char blank[sizeof line];
+    int few = 0, many = 10000;
+    serve_need(&server);
+    memset(blank, ' ', sizeof blank - 1);
+    blank[sizeof blank - 1] = '\0';
+    const test_server s = serve_start("-m tatoeba-de-en --max-memory 1");
+    const int fd = serve_connect(&s);
+    assert_int_equal(status_of_lines(fd, few, line), 200);
+    assert_int_equal(status_of_lines(fd, many, blank), 503); /* of the arrays */
+    while (many - few > 1) {
+        const int middle = (few + many) / 2;
+        *(status_of_lines(fd, middle, blank) == 200 ? &few : &many) = middle;
+    }
+    assert_int_equal(status_of_lines(fd, few, line), 503); /* of its translations, which blank lines have none of */
+    assert_int_equal(status_of_lines(fd, few, blank), 200);
+    assert_int_equal(status_of_lines(fd, 0, line), 200); /* what was refused is free */
+    close(fd);
+    serve_stop(&s);
+}
+
 static void each_key_opens(void **state)
 {
     (void)state;
@@ -233,6 +277,7 @@ int main(void)
         cmocka_unit_test(forms_are_read),
         cmocka_unit_test(languages_are_those_of_the_model),
         cmocka_unit_test(wrong_requests_are_refused),
+        cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(each_key_opens),
         cmocka_unit_test(pages_of_a_listed_origin_may_ask),
     };
