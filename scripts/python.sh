@@ -24,7 +24,8 @@ do_python() {
         build_in python-asan "${options[@]}" -DPython_EXECUTABLE=/usr/bin/python3 "-DATT_SETS=$(best_sets)"
         libraries="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
         export PYTHONMALLOC=malloc UBSAN_OPTIONS=print_stacktrace=1
-        LD_PRELOAD=$libraries ASAN_OPTIONS=detect_leaks=0 python_tests build-python-asan /usr/bin/python3 "$@"
+        # A child of a process with threads hangs where one of these holds a lock of the sanitizer's allocator.
+        LD_PRELOAD=$libraries ASAN_OPTIONS=detect_leaks=0 python_tests build-python-asan /usr/bin/python3 -k 'not fork and not pool_while' "$@"
         # Python itself leaves memory behind at its end; ours is what has the extension among its callers.
         LD_PRELOAD=$libraries LSAN_OPTIONS=exitcode=0 python_tests build-python-asan /usr/bin/python3 python/tests/test_leaks.py >$log 2>&1
         ! awk 'BEGIN { RS = "" } /leak of .*_attend/' $log | grep . || fail "python: these leaks are of the extension ($log)"
