@@ -5,16 +5,13 @@
  *   att_plan    attention with its score, modifiers and masks chosen
  *
  * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure. Other headers:
- *
  *   attend_extend.h     scores, modifiers and masks of your own
  *   attend_learn.h      variables, parameters, operations with gradients
  *   attend_optimizer.h  optimizers, learning rates
  *   attend_nn.h         layers: of a Transformer, recurrent, convolutions
  *   attend_vectors.h    embeddings in fewer bits, search among them
  *   attend_util.h       what libraries on top need
- *
  * and those of libattend_model:
- *
  *   attend_text.h       tokenizers, vocabularies, tables
  *   attend_metric.h     BLEU, chrF, CIDEr, ranks
  *   attend_model.h      weights, models by name and of any kind
@@ -39,12 +36,10 @@
  * - Option structs start with their size and take zero as the sensible default:
  *       att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2));
  *   In C++: att_config cfg = {}; cfg.size = sizeof cfg; cfg.n_threads = 2;
- *   Structs that a call fills are given with their size too:
- *       att_plan_info info = {.size = sizeof info};
- *   So a program and a library may be of different versions: fields that one of
- *   them does not know are zero; an option that is set and not known is an error,
- *   and so is a size of 0. Structs that callbacks get begin with their size, too: a
- *   field after that is of a newer header than the library.
+ *   Structs that a call fills are given with their size too: att_plan_info info = {.size = sizeof info};
+ *   So a program and a library may be of different versions: fields that one of them does not know are zero; an
+ *   option that is set and not known is an error, and so is a size of 0. Structs that callbacks get begin with their
+ *   size, too: a field after that is of a newer header than the library.
  * - A pointer in a struct that the caller passes is marked by how long it, and what it points to, must exist. [call]:
  *   until the call returns. [object]: until the object that the call makes is freed, or for calls on a tape, until the
  *   tape's reset.
@@ -498,22 +493,18 @@ ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tens
 
 /* A cache has the keys and values of sequences, for decoding: tokens can be appended and removed. It grows as needed,
  * and stores keys in the layout that decoding reads fastest. A new token reads the keys and values before it once:
- *
  *     att_cache_new(plan, 1, &cache);
  *     att_attention_args args = {.size = sizeof args, .cache = cache};       // q [1, heads, 1, head_dim], out
  *     while (next_token(&args.q, &k, &v)) {                                  // k, v [1, kv_heads, 1, dim]
  *         att_cache_append(cache, ATT_ALL_SEQUENCES, &k, &v);
  *         att_forward(plan, &args);
  *     }
- *
  * Queries of a call with a cache are batched, or ragged: q [tokens, heads, head_dim] with q_offsets, and with the
  * cache's number of sequences as n_sequences. So one call can have prompts of any lengths and single tokens of other
  * sequences:
- *
  *     att_cache_append_ragged(cache, offsets, &k, &v);                       // k, v [tokens, kv_heads, dim]
  *     args.q_offsets = offsets, args.n_sequences = att_cache_sequences(cache);
  *     att_forward(plan, &args);                                              // q, out [tokens, heads, dim]
- *
  * Bits: in f32 and f16 a query gets the bits of a full pass over all tokens of its sequence, as tensors of the cache's
  * type, however the tokens came into the cache: at once, ragged, one by one, in a copy of a prefix, or after others
  * were removed. This holds for bf16, too, except on sets that round weights to bf16 for more than a few queries (see
@@ -592,6 +583,15 @@ ATT_API att_status att_plan_parameter(const att_plan *plan, int i, att_plan_para
  * would find moments that other load on the machine leaves undisturbed. */
 ATT_API att_status att_measure_peak(att_ctx *ctx, double seconds, double *flops_per_second);
 ATT_API att_status att_measure_bandwidth(att_ctx *ctx, double *bytes_per_second); /* for reading memory */
+
+/* What multiplies numbers of a type: f32; pairs of bf16 and fours of int8 in vectors, with avx512bf16 and amx; and
+ * these in tiles, with amx. att_measure_peak measures f32; the others multiply random numbers, as zeros are multiplied
+ * at a higher clock. */
+typedef enum att_unit { ATT_UNIT_F32, ATT_UNIT_BF16, ATT_UNIT_INT8, ATT_UNIT_BF16_TILES, ATT_UNIT_INT8_TILES } att_unit;
+ATT_API const char *att_unit_name(att_unit u); /* "f32", "bf16", "int8", "bf16 tiles", "int8 tiles"; NULL: not one */
+/* Measures the peak of a unit as att_measure_peak does, 2 operations for each product that is added. Errors: unit is
+ * not an att_unit; ATT_ERR_UNSUPPORTED: the context's instruction set has no such unit, or the system refuses tiles. */
+ATT_API att_status att_measure_unit(att_ctx *ctx, att_unit unit, double seconds, double *operations_per_second);
 
 #ifdef __cplusplus
 }

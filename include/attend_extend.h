@@ -293,22 +293,6 @@ struct att_mask {
  * values. It takes seconds at most. */
 ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
 
-/* ---- The peak of each unit of the processor, with which a stage of your own can be compared.
- *
- * A unit is what multiplies numbers of a type. f32 is what att_measure_peak measures; the others multiply random
- * numbers, because zeros are multiplied at a higher clock. */
-typedef enum att_unit {
-    ATT_UNIT_F32 = 0,
-    ATT_UNIT_BF16,       /* pairs of bf16 in vectors: avx512bf16 and amx */
-    ATT_UNIT_INT8,       /* fours of int8 in vectors, by an instruction of VNNI: avx512bf16 and amx */
-    ATT_UNIT_BF16_TILES, /* amx */
-    ATT_UNIT_INT8_TILES  /* amx */
-} att_unit;
-ATT_API const char *att_unit_name(att_unit u); /* "f32", "bf16", "int8", "bf16 tiles", "int8 tiles"; NULL: not one */
-/* Measures the peak of a unit as att_measure_peak does, 2 operations for each product that is added. Errors: unit is
- * not an att_unit; ATT_ERR_UNSUPPORTED: the context's instruction set has no such unit, or the system refuses tiles. */
-ATT_API att_status att_measure_unit(att_ctx *ctx, att_unit unit, double seconds, double *operations_per_second);
-
 #ifdef __cplusplus
 }
 #endif

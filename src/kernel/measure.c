@@ -1,6 +1,6 @@
 /* Measures the arithmetic peak and the read bandwidth of the machine, to which other speeds are compared. The best of
  * several runs counts: disturbances only make a run slower. */
-#include "attend_extend.h"
+#include "attend.h"
 #include "base/base.h"
 #include "kernel/kernel.h"
 #include "simd/isa.h"

@@ -1,6 +1,6 @@
 /* The machine's limits are plausible: their worth as a yardstick is that they bound all else. */
 // labels: slow
-#include "attend_extend.h"
+#include "attend.h"
 #include "base/base.h"
 #include "fixtures/check.h"
 #include "kernel/kernel.h"

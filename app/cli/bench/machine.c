@@ -1,8 +1,6 @@
 /* attend bench peak, attend bench bandwidth: limits of the machine. */
 #include "bench.h"
 
-#include <attend_extend.h>
-
 #include <stdlib.h>
 
 static int64_t threads, repeat = 5;
