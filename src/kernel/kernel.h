@@ -373,6 +373,15 @@ typedef struct att_layer_kernels {
     void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
 } att_layer_kernels;
 
+/* Rows of a table that are chosen by ids, and rows of x: row i of x belongs to ids[i]. */
+typedef struct att_chosen_args {
+    int64_t rows, count; /* of ids and y */
+    const int32_t *ids;  /* [rows, count], or NULL: the table's rows in their order */
+    int64_t n, stride;   /* numbers of a row of x and of the table; the rows are `stride` apart */
+    float *x, *table;
+    float *y; /* [rows, count] */
+} att_chosen_args;
+
 /* vector.c, activation.c: on n numbers; y may be an input of the same type */
 typedef struct att_vector_kernels {
     void (*exp2)(int64_t n, const float *x, float *y);
@@ -399,6 +408,10 @@ typedef struct att_vector_kernels {
     void (*to_f16)(int64_t n, const float *x, uint16_t *y); /* to nearest even */
     void (*to_bf16)(int64_t n, const float *x, uint16_t *y);
     float (*sum)(int64_t n, const float *x);
+    /* Computes y = x . row, as dot does. */
+    void (*chosen_dots)(const att_chosen_args *args);
+    /* Adds y row to x, or y x to row, one after the other. */
+    void (*chosen_add)(const att_chosen_args *args, bool to_table);
 } att_vector_kernels;
 
 /* peak.c, peak_words.c, peak_tiles.c: the machine's limits. Multiplies in registers, and counts the operations; the

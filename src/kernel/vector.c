@@ -53,6 +53,51 @@ static void scale(int64_t n, float s, const float *x, float *y)
 
 static float dot(int64_t n, const float *a, const float *b) { return v_sum_over(n, a, b, v_set(0), v_term_product); }
 
+/* ---- rows of a table that are chosen by ids */
+
+/* Returns where the i-th row begins, with i counted over rows and ids. Rows are anywhere in memory, so it prefetches
+ * the beginning of a later one. */
+static int64_t chosen_row(const att_chosen_args *a, int64_t i)
+{
+    enum { AHEAD = 8, NUMBERS = 64 }; /* rows; of a longer row the processor recognizes the rest */
+    const int64_t later = i + AHEAD < a->rows * a->count ? i + AHEAD : i;
+    const float *next = a->table + (a->ids ? a->ids[later] : later) * a->stride;
+    for (int64_t d = 0; d < a->n && d < NUMBERS; d += ATT_CACHE_LINE / (int64_t)sizeof *next)
+        att_prefetch_line((uintptr_t)(next + d));
+    return (a->ids ? a->ids[i] : i) * a->stride;
+}
+
+static void chosen_dots(const att_chosen_args *a)
+{
+    for (int64_t r = 0, i = 0; r < a->rows; r++)
+        for (int64_t last = i + a->count; i < last; i++)
+            a->y[i] = dot(a->n, a->x + r * a->stride, a->table + chosen_row(a, i));
+}
+
+/* Adds factor x [n] to y [n]. */
+static void add_scaled(int64_t n, float factor, const float *x, float *y)
+{
+    const vf times = v_set(factor);
+    int64_t d = 0;
+    for (; d + ATT_LANES <= n; d += ATT_LANES)
+        v_store(y + d, v_fma(v_load(x + d), times, v_load(y + d)));
+    if (d < n) {
+        const int rest = (int)(n - d);
+        v_store_n(y + d, v_fma(v_load_n(x + d, rest), times, v_load_n(y + d, rest)), rest);
+    }
+}
+
+static void chosen_add(const att_chosen_args *a, bool to_table)
+{
+    for (int64_t r = 0, i = 0; r < a->rows; r++)
+        for (int64_t last = i + a->count; i < last; i++) {
+            float *x = a->x + r * a->stride, *row = a->table + chosen_row(a, i);
+            add_scaled(a->n, a->y[i], to_table ? x : row, to_table ? row : x);
+        }
+}
+
+/* ---- layouts and types */
+
 /* Transposes squares of vectors, down the columns of x, so that rows are written. */
 static void transpose(int64_t rows, int64_t columns, const float *x, int64_t x_stride, float *y, int64_t y_stride)
 {
@@ -128,6 +173,8 @@ void ATTEND_ISA(att_kernel_vector)(att_kernels *k)
     k->vector.max_back = max_back;
     k->vector.scale = scale;
     k->vector.dot = dot;
+    k->vector.chosen_dots = chosen_dots;
+    k->vector.chosen_add = chosen_add;
     k->vector.transpose = transpose;
     k->vector.all_finite = all_finite;
     k->vector.from_f16 = from_f16;

@@ -1,8 +1,6 @@
 /* Scores of some of many classes: dot products of each row with chosen rows of a table, which are not copied. */
 #include "tape/tape.h"
 
-enum { COLUMNS = 64 }; /* columns at a time, as in att_tape_for_columns */
-
 typedef struct embedding_dot_saved {
     const int32_t *ids; /* [rows, count] */
     int64_t count;
@@ -12,23 +10,16 @@ typedef struct embedding_dot_job {
     const att_kernels *k;
     const embedding_dot_saved *of;
     int64_t rows, features;
-    const float *x;         /* [rows, features] */
+    float *x;               /* [rows, features] */
     const att_param *table; /* [n, features] */
     float *y;               /* [rows, count] */
-    const float *dy;        /* as y */
+    float *dy;              /* as y */
     float *dx, *dtable;     /* as x and table */
     /* The rows of an f32 table; for other tables, the chosen rows of a block of rows of x, as f32. */
-    const float *floats;
+    float *floats;
     float *converted; /* [block, count, features] */
     int64_t first;    /* first row of the block */
 } embedding_dot_job;
-
-/* Returns table row ids[i], with i counted over rows and ids. */
-static const float *row_of(const embedding_dot_job *j, int64_t i)
-{
-    return j->floats ? j->floats + j->of->ids[i] * j->features
-                     : j->converted + (i - j->first * j->of->count) * j->features;
-}
 
 static void convert_rows(const void *arg, int64_t first, int64_t last)
 {
@@ -70,41 +61,48 @@ static bool for_rows(att_tape *t, embedding_dot_job *j, void (*body)(const void 
     return true;
 }
 
+/* Returns rows [first, last) of x or dx, and the rows of the table that are chosen for them; y or dy. */
+static att_chosen_args chosen(const embedding_dot_job *j, int64_t first, int64_t last, float *x, float *y)
+{
+    const int64_t at = first * j->of->count, in_block = at - j->first * j->of->count;
+    return (att_chosen_args){.rows = last - first,
+                             .count = j->of->count,
+                             .ids = j->floats ? j->of->ids + at : NULL,
+                             .n = j->features,
+                             .stride = j->features,
+                             .x = x + first * j->features,
+                             .table = j->floats ? j->floats : j->converted + in_block * j->features,
+                             .y = y + at};
+}
+
 static void dots(const void *arg, int64_t first, int64_t last)
 {
     const embedding_dot_job *j = arg;
-    const int64_t count = j->of->count;
-    for (int64_t i = first * count; i < last * count; i++)
-        j->y[i] = j->k->vector.dot(j->features, j->x + i / count * j->features, row_of(j, i));
+    const att_chosen_args args = chosen(j, first, last, j->x, j->y);
+    j->k->vector.chosen_dots(&args);
 }
 
 /* ---- backward: sums in ascending order of rows, and of ids within one */
 
-/* Adds factor x [n] to y [n], n up to COLUMNS. */
-static void add_scaled(const att_kernels *k, int64_t n, float factor, const float *x, float *y)
-{
-    float scaled[COLUMNS];
-    k->vector.scale(n, factor, x, scaled);
-    k->vector.add(n, y, scaled, y);
-}
-
 static void rows_back(const void *arg, int64_t first, int64_t last)
 {
     const embedding_dot_job *j = arg;
-    const int64_t count = j->of->count;
-    for (int64_t i = first * count; i < last * count; i++)
-        for (int64_t at = 0; at < j->features; at += COLUMNS)
-            add_scaled(j->k, att_min(COLUMNS, j->features - at), j->dy[i], row_of(j, i) + at,
-                       j->dx + i / count * j->features + at);
+    const att_chosen_args args = chosen(j, first, last, j->dx, j->dy);
+    j->k->vector.chosen_add(&args, false);
 }
 
 static void table_back(const void *arg, int64_t first, int64_t last)
 {
     const embedding_dot_job *j = arg;
-    const int64_t count = j->of->count;
-    for (int64_t i = 0; i < j->rows * count; i++)
-        add_scaled(j->k, last - first, j->dy[i], j->x + i / count * j->features + first,
-                   j->dtable + j->of->ids[i] * j->features + first);
+    const att_chosen_args args = {.rows = j->rows,
+                                  .count = j->of->count,
+                                  .ids = j->of->ids,
+                                  .n = last - first,
+                                  .stride = j->features,
+                                  .x = j->x + first,
+                                  .table = j->dtable + first,
+                                  .y = j->dy};
+    j->k->vector.chosen_add(&args, true);
 }
 
 static att_status backward(att_tape *t, const att_step *s)

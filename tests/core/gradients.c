@@ -168,17 +168,19 @@ static void embedding_dot_reference(const problem *p, double *y)
 static void gradients_of_embedding_dot(void **state)
 {
     (void)state;
-    static const int32_t ids[] = {3, 3, 0, 1, 2, 3, 0, 0, 0, 4, 1, 2}; /* repeated, in a row and in several */
-    static const int64_t sizes[][2] = {{1, 1}, {6, 2}, {4, 3}, {12, 1}}, features[] = {1, 17, 64, 130};
-    for (size_t s = 0; s < 4; s++)
-        for (size_t k = 0; k < 4; k++) {
+    static const int64_t sizes[][2] = {{1, 1}, {6, 2}, {4, 3}, {12, 1}, {3, 40}}, features[] = {1, 17, 32, 64, 130};
+    int32_t ids[3 * 40] = {3, 3, 0, 1, 2, 3, 0, 0, 0, 4, 1, 2}; /* repeated, in a row and in several */
+    for (int i = 12; i < 3 * 40; i++)
+        ids[i] = (int32_t)(check_bits(4, (uint64_t)i) % 5);
+    for (size_t s = 0; s < 5; s++)
+        for (size_t k = 0; k < 5; k++) {
             const int64_t f = features[k];
             const problem p = {
                 .build = embedding_dot,
                 .reference = embedding_dot_reference,
                 .leaf = {{.rank = 2, .dim = {sizes[s][0], f}}, {.rank = 2, .dim = {5, f}, .param = true}},
-                /* sums of up to 12 products below 1; of f, which grow like sqrt(f) */
-                .tolerance = 12 * FLT_EPSILON,
+                /* sums of at most all products, below 1; of f, which grow like sqrt(f) */
+                .tolerance = (double)(sizes[s][0] * sizes[s][1]) * FLT_EPSILON,
                 .y_tolerance = 2 * sqrt((double)f) * FLT_EPSILON * 4,
                 .ids = ids,
                 .n = sizes[s][1]};
