@@ -546,7 +546,8 @@ typedef struct att_pass_info { /* stays as it is */
                            a cache, through which there is no backward: then the rest is 0 */
     const char *why;    /* why this kernel, in words; valid until the calling thread's next att_plan_describe */
     int q_block, k_block; /* the tile: queries by keys */
-    size_t workspace;     /* bytes that a call allocates, for all threads; backward: for dq, dk and dv */
+    size_t workspace;     /* bytes that a call allocates, for all threads; backward: for dq, dk and dv, and 8 more for
+                           * each row of out if any lse is beyond 1024 or -1024 */
     double flops; /* for each pair in tiles that are not empty: forward 2 (head_dim + value_dim), backward 6 head_dim +
                    * 4 value_dim; args NULL: 0 */
 } att_pass_info;

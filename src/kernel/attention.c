@@ -2,8 +2,7 @@
  * softmax runs down the columns without sums across a vector, keys and values are read as they are stored, and only the
  * queries, and the output at the end, are transposed.
  *
- * exp(x) = 2^(x log2 e). Running maxima are in units of log2; scores are not, the factor is part of the multiply-add
- * that subtracts the maximum. */
+ * exp(x) = 2^(x log2 e). The factor is part of the multiply-add that subtracts the maximum. */
 #include "kernel/softmax_step.h"
 
 /* Unpacks x [n][PANEL] -> y [rows, n], row i times scale[i]. Adding 0 turns -0 into 0. */
@@ -123,8 +122,8 @@ static void merge(int64_t dim, float *max, float *sum, float *o, const float *ma
     const unsigned flushed = v_flush_begin();
     for (int v = 0; v < PANEL; v += ATT_LANES) {
         const vf m = v_max(v_load(max + v), v_load(max2 + v));
-        const vf base = v_select(v_lt(m, v_set(-FLT_MAX)), v_set(0), m);
-        const vf w = v_exp2(v_sub(v_load(max + v), base)), w2 = v_exp2(v_sub(v_load(max2 + v), base));
+        const vf origin = softmax_origin(m);
+        const vf w = softmax_rescale(v_load(max + v), origin), w2 = softmax_rescale(v_load(max2 + v), origin);
         v_store(max + v, m);
         v_store(sum + v, v_fma(v_load(sum + v), w, v_mul(v_load(sum2 + v), w2)));
         for (int64_t d = 0; d < dim; d++) {
@@ -146,7 +145,7 @@ static void normalizer(const float *max, const float *sum, float *inverse, float
         if (!lse)
             continue;
         const vf log = v_select(v_is_nan(total), total, v_log2(total));
-        const vf all = v_mul(v_add(v_load(max + v * ATT_LANES), log), v_set((float)(1 / ATT_LOG2_E)));
+        const vf all = v_fma(log, v_set((float)(1 / ATT_LOG2_E)), v_load(max + v * ATT_LANES));
         v_store(lse + v * ATT_LANES, v_select(none, nothing(), all));
     }
 }

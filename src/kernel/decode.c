@@ -8,11 +8,8 @@
  * What is read next is prefetched at the rate at which memory is read: values while scores are computed, the next keys
  * while values are added up. */
 #include "attend.h"
-#include "kernel/kernel.h"
-#include "kernel/tile.h"
-#include "simd/math.h"
+#include "kernel/softmax_step.h"
 
-#include <float.h>
 #include <string.h>
 
 enum {
@@ -216,21 +213,23 @@ static float first_lane(vf x)
 /* Makes the softmax step of one query, whose scores are a row, except for the sum of its weights. */
 static void softmax_row(int n_ranges, const att_range *range, float *s, float *max, vf *factor)
 {
-    const vf log2e = v_set((float)ATT_LOG2_E), nothing = v_set(-__builtin_inff()), before = v_set(*max);
+    const vf log2e = v_set((float)ATT_LOG2_E), before = v_set(*max);
     const unsigned flushed = v_flush_begin();
-    vf top = nothing;
+    vf top = nothing();
     for (int r = 0; r < n_ranges; r++)
         for (int64_t k = range[r].first; k < range[r].last; k += ATT_LANES) {
             const int64_t left = range[r].last - k;
             const vf x = v_load(s + k);
-            top = v_max(left < ATT_LANES ? v_select(v_first((int)left), x, nothing) : x, top);
+            top = v_max(left < ATT_LANES ? v_select(v_first((int)left), x, nothing()) : x, top);
         }
-    *max = v_top(v_max(v_mul(top, log2e), before));
-    const vf base = v_set(*max < -FLT_MAX ? 0 : *max);
-    *factor = v_exp2(v_sub(before, base));
+    *max = v_top(v_max(top, before));
+    const vf origin = softmax_origin(v_set(*max));
+    *factor = softmax_rescale(before, origin);
+    const vm large = softmax_is_large(origin);
+    const vf shift = v_select(large, origin, v_set(0)), base = v_select(large, v_set(0), softmax_log2(origin));
     for (int r = 0; r < n_ranges; r++)
         for (int64_t k = range[r].first; k < range[r].last; k += ATT_LANES) {
-            const vf p = v_exp2(v_fma(v_load(s + k), log2e, v_sub(v_set(0), base)));
+            const vf p = v_exp2(v_fma(v_sub(v_load(s + k), shift), log2e, v_sub(v_set(0), base)));
             if (range[r].last - k < ATT_LANES)
                 v_store_n(s + k, p, (int)(range[r].last - k));
             else
@@ -436,8 +435,7 @@ static void merge(int64_t dim, float *max, float *sum, float *o, float max2, flo
 {
     const unsigned flushed = v_flush_begin();
     const vf first = v_set(*max), second = v_set(max2), m = v_max(first, second);
-    const vf base = v_select(v_lt(m, v_set(-FLT_MAX)), v_set(0), m);
-    const vf w = v_exp2(v_sub(first, base)), w2 = v_exp2(v_sub(second, base));
+    const vf origin = softmax_origin(m), w = softmax_rescale(first, origin), w2 = softmax_rescale(second, origin);
     *max = first_lane(m);
     *sum = first_lane(v_fma(v_set(*sum), w, v_mul(v_set(sum2), w2)));
     for (int64_t d = 0; d < dim; d += ATT_LANES)

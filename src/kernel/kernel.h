@@ -62,8 +62,11 @@ typedef struct att_sgd {
 enum { ATT_GEMM_DEPTH = 2048 };
 
 #define ATT_LOG2_E 1.4426950408889634
+/* Scores beyond this size are large: half a unit in their last place is 2^-14 or more, a relative error of weights that
+ * are computed from rounded products or sums with them. */
+#define ATT_LARGE_SCORE 0x1p10f
 
-/* Scores of one step of the online softmax, which become weights 2^(s scale log2 e - max): s is [keys][columns] with
+/* Scores of one step of the online softmax, which become weights e^(scale s - max): s is [keys][columns] with
  * rows `stride` apart, in decoding [queries][keys]. */
 typedef struct att_softmax_step {
     int columns; /* queries in use */
@@ -72,9 +75,9 @@ typedef struct att_softmax_step {
     const att_range *range; /* [n_ranges] keys that attend */
     float *s;
     int64_t stride;   /* of s in decoding; else a query tile */
-    float *max, *sum; /* [queries] running maximum, in units of log2, and sum */
+    float *max, *sum; /* [queries] running maximum of scale s, and sum */
     float *rescale;   /* [queries] receives the factor of the sums of earlier blocks */
-    float *pairs;     /* bf16: the rounded weights in pairs of keys; s does not change */
+    float *pairs;     /* bf16: the rounded weights in pairs of keys; s has no result */
 } att_softmax_step;
 
 /* O = rescale O + V^T P of some ranges of keys. */

@@ -30,6 +30,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
     const int64_t dk_stride = att_round_up(plan->k_dim, panel), dv_stride = att_round_up(s->value_dim, panel);
     *w = (att_backward_scratch){0};
     const att_scratch_part parts[] = {
+        {&w->q.origin, Q_TILES * panel},
         {&w->q.lse, Q_TILES * panel},
         {&w->q.delta, Q_TILES * panel},
         {&w->q.q_packed, !att_score_reads_query_rows(plan) * Q_TILES * plan->q_dim * panel},
@@ -238,7 +239,32 @@ static void run_task(void *arg, int i, int thread)
     }
 }
 
+static void split_head(void *arg, int64_t i, int thread)
+{
+    const att_backward_job *j = arg;
+    const att_plan *plan = j->call->plan;
+    att_backward_work x = {.job = j, .plan = plan};
+    lay_out(j->call, j->tasks.blocks, j->memory + (size_t)thread * j->scratch_count, &x.w);
+    att_call_head(j->call, i / plan->spec.heads, i % plan->spec.heads, &x.head.view);
+    att_amx_begin(plan);
+    att_backward_split_head(&x);
+    att_amx_end(plan);
+}
+
 /* ---- the call */
+
+/* Splits the log-sum-exps that are large. False: out of memory. */
+static bool split(att_backward_job *j)
+{
+    const att_plan *plan = j->call->plan;
+    const int64_t heads = j->call->sequences * plan->spec.heads;
+    if (!att_backward_any_large(j->call))
+        return true;
+    j->split = att_alloc(plan->ctx, att_size_mul((size_t)heads, (size_t)j->call->max_tq), sizeof *j->split);
+    if (j->split)
+        att_parallel_partition(plan->ctx, heads, split_head, j);
+    return j->split != NULL;
+}
 
 /* Lays out the scratch memory of the call from p on; returns its size in floats. */
 static size_t lay_out_job(att_backward_job *j, float *p)
@@ -303,7 +329,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
     const int64_t blocks =
         order || j.params_count ? 1 : att_backward_tasks_blocks(&call); /* otherwise bits would depend on it */
     e = e ? e : att_backward_tasks_make(&call, order, blocks, &j.tasks);
-    if (!e && !allocate(&j))
+    if (!e && !(allocate(&j) && split(&j)))
         e = ATT_ERR_MEMORY;
     if (!e) {
         att_params_back_clear(&call, &g);
@@ -311,6 +337,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
         att_parallel_for(ctx, 1, sum_params, &j); /* rounded as in the tasks, whatever the host has set */
         att_transform_back(&call, &g, &j.rows);
     }
+    att_free(ctx, j.split);
     att_free(ctx, j.sums);
     att_scratch_release(plan, j.memory);
     att_backward_tasks_free(ctx, &j.tasks);

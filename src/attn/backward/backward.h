@@ -1,5 +1,5 @@
 /* Declarations that the backward's files share. backward.c runs the tasks; step.c makes one step of a task: its keys by
- * some tiles of queries. */
+ * some tiles of queries; split.c computes log-sum-exps that are too large for a float. */
 #ifndef ATT_ATTN_BACKWARD_H
 #define ATT_ATTN_BACKWARD_H
 
@@ -9,13 +9,15 @@
 #include "attn/call/transform.h"
 #include "attn/call/scratch.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ATT_BACKWARD_Q_TILES = 4 }; /* query tiles of a step: dK and dV are sums of chains of this length */
 
 /* The queries of a step, n = ATT_BACKWARD_Q_TILES * q_tile of them, prepared for its products. */
 typedef struct att_backward_queries {
-    float *lse, *delta;            /* [n], lse in units of log2 */
+    float *origin;                 /* [n] of split log-sum-exps, else 0 */
+    float *lse, *delta;            /* [n], lse less the origin, in units of log2 */
     float *q_packed, *dout_packed; /* [ATT_BACKWARD_Q_TILES][dim][q_tile] */
     float *q_rows, *dout_rows;     /* [panels of dim][n][nr] */
     float *query, *dout;           /* [n][dim], where they are not f32 */
@@ -39,6 +41,11 @@ typedef struct att_backward_scratch {
     double *pair;                 /* [att_pair_scratch] */
 } att_backward_scratch;
 
+/* The log-sum-exp of a row, origin + rest. */
+typedef struct att_split_lse {
+    float origin, rest;
+} att_split_lse;
+
 typedef struct att_backward_job {
     const att_call *call;
     const att_attention_grads *grads;
@@ -52,8 +59,19 @@ typedef struct att_backward_job {
     int64_t dterms_at; /* where the gradients of the terms of rows begin */
     float *params;     /* [tasks][params_count] each task's part of the parameters' gradients */
     int64_t params_count;
-    double *sums; /* [att_params_back_sums] */
+    double *sums;         /* [att_params_back_sums] */
+    att_split_lse *split; /* [sequences][heads][max_tq], set where the log-sum-exp is large; NULL: nowhere */
 } att_backward_job;
+
+/* Returns whether a log-sum-exp must be split. */
+static inline bool att_lse_is_large(float lse) { return fabsf(lse) > ATT_LARGE_SCORE && fabsf(lse) < INFINITY; }
+
+/* Returns where the split log-sum-exp of a query is; job->split is not NULL. */
+static inline att_split_lse *att_split_lse_at(const att_backward_job *job, const att_head_view *view, int64_t q)
+{
+    const int64_t head = view->head.sequence * job->call->plan->spec.heads + view->head.head;
+    return &job->split[head * job->call->max_tq + q];
+}
 
 /* dK or dV of a block of keys, which the steps accumulate. */
 typedef struct att_grad_block {
@@ -116,6 +134,11 @@ static inline void att_grad_block_clear(att_grad_block *g, int first, int last)
 att_status att_backward_check(const att_call *call, const att_attention_grads *grads, att_attention_grads *g,
                               att_tensor *dparam);
 size_t att_backward_workspace(const att_call *call); /* bytes */
+
+/* Returns whether the log-sum-exp of any row of a call is large. (split.c) */
+bool att_backward_any_large(const att_call *call);
+/* Splits the log-sum-exps of the current query head that are large. */
+void att_backward_split_head(const att_backward_work *x);
 
 /* Sets what the blocks of a head have in common; called before its first step. */
 void att_backward_begin(att_backward_work *x);

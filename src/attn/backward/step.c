@@ -30,7 +30,15 @@ static void clear_query(const att_backward_work *x, int i)
     clear_row(panel, i, value_dim, x->w.q.dout_rows);
     if (att_score_is_dot(x->plan))
         clear_row(panel, i, x->plan->q_dim, x->w.q.q_rows);
-    x->w.q.lse[i] = x->w.q.delta[i] = 0;
+    x->w.q.origin[i] = x->w.q.lse[i] = x->w.q.delta[i] = 0;
+}
+
+/* Returns the log-sum-exp of query q, with an origin other than 0 if it is large. */
+static att_split_lse split_lse(const att_backward_work *x, int64_t q)
+{
+    const float lse = x->head.view.lse[q * x->head.view.lse_stride];
+    return x->job->split && att_lse_is_large(lse) ? *att_split_lse_at(x->job, &x->head.view, q)
+                                                  : (att_split_lse){0, lse};
 }
 
 /* Computes delta and log-sum-exp of query q0 + i. */
@@ -42,7 +50,9 @@ static void prepare_row(const att_backward_work *x, int64_t q0, int i)
     const float *dout = x->dout_rows.at + i * x->dout_rows.stride;
     const float *out = att_rows_read(k, &at->out, q0 + i, 1, dim, x->w.row).at;
     const float dlse = x->head.dlse.at ? ((const float *)x->head.dlse.at)[(q0 + i) * x->head.dlse.stride] : 0;
-    x->w.q.lse[i] = (float)(at->lse[(q0 + i) * at->lse_stride] * ATT_LOG2_E);
+    const att_split_lse lse = split_lse(x, q0 + i);
+    x->w.q.origin[i] = lse.origin;
+    x->w.q.lse[i] = (float)(lse.rest * ATT_LOG2_E);
     x->w.q.delta[i] = k->vector.dot(dim, dout, out) - dlse;
 }
 
@@ -96,8 +106,10 @@ static void sink_back(const att_backward_work *x, int queries)
 {
     const att_param_view *sink = att_sink_of(x->plan, x->head.param);
     double sum = 0;
-    for (int i = 0; i < queries; i++)
-        sum -= att_f64_exp2(sink->data[0] * ATT_LOG2_E - (double)x->w.q.lse[i]) * (double)x->w.q.delta[i];
+    for (int i = 0; i < queries; i++) {
+        const double score = (double)sink->data[0] - (double)x->w.q.origin[i];
+        sum -= att_f64_exp2(score * ATT_LOG2_E - (double)x->w.q.lse[i]) * (double)x->w.q.delta[i];
+    }
     sink->grad[0] += (float)sum;
 }
 
@@ -191,11 +203,20 @@ static void dp_of_range(const att_backward_work *x, const att_block *b, int tile
             .n = b->queries, .m = keys, .k = dim, .a = v, .lda = stride, .b = dout, .c = to, .ldc = b->stride});
 }
 
+/* Replaces scores s of `keys` keys and a tile of queries by (scale s - origin) / scale, where the origin is not 0. */
+static void shift(const att_block *b, int64_t keys, double scale, const float *origin, float *s)
+{
+    for (int i = 0; i < b->queries; i++)
+        for (int64_t k = 0; k < keys && origin[i] != 0; k++)
+            s[k * b->stride + i] = (float)(((double)s[k * b->stride + i] * scale - (double)origin[i]) / scale);
+}
+
 /* Computes P and dS of one tile, before the backward of the stages. */
 static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
 {
     const att_plan *plan = x->plan;
     const att_kernels *k = plan->kernels;
+    const float scale = plan->scale.in_softmax ? plan->spec.scale : 1;
     uint64_t keep[ATT_KEY_BLOCK];
     b->bf16_pairs = plan->bf16_pairs; /* only for scores */
     b->key = plan->bf16_pairs ? x->keys->packed_keys : x->keys->key;
@@ -208,8 +229,10 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
     att_dropout_apply_block(b, keep, b->back.ds);
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const int64_t first = b->mask_tile->range[r].first, keys = b->mask_tile->range[r].last - first;
-        k->backward.softmax(keys, plan->scale.in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
-                            b->back.ds + first * b->stride, b->stride, x->w.q.lse + tile * k->q_tile,
+        float *s = b->s + first * b->stride;
+        if (x->job->split)
+            shift(b, keys, (double)scale, x->w.q.origin + tile * k->q_tile, s);
+        k->backward.softmax(keys, scale, s, b->back.ds + first * b->stride, b->stride, x->w.q.lse + tile * k->q_tile,
                             x->w.q.delta + tile * k->q_tile);
     }
     att_dropout_apply_block(b, keep, b->s);

@@ -8,10 +8,10 @@ void att_add_sink(const att_plan *plan, const att_head_view *at, int rows, float
         left[i] = 1;
         if (sum[i] == 0)
             continue;
-        const double sink = (double)att_sink_of(plan, at->param)->data[0] * ATT_LOG2_E;
+        const double sink = (double)att_sink_of(plan, at->param)->data[0];
         const double before = max[i], after = att_fmax(before, sink);
-        left[i] = (float)att_f64_exp2(before - after);
-        sum[i] = sum[i] * left[i] + (float)att_f64_exp2(sink - after);
+        left[i] = (float)att_f64_exp(before - after);
+        sum[i] = sum[i] * left[i] + (float)att_f64_exp(sink - after);
         max[i] = (float)after;
     }
 }
