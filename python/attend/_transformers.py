@@ -7,7 +7,7 @@ from transformers import masking_utils
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.modeling_utils import AttentionInterface, PreTrainedModel
 
-from attend.torch import _DTYPES, as_bias, attention
+from attend.torch import _DTYPES, attention
 
 _logger = logging.getLogger("attend")
 
@@ -144,7 +144,7 @@ def forward(module, query, key, value, attention_mask, dropout=0.0, scaling=None
     if position_bias is not None:
         bias = position_bias if bias is None else bias + position_bias
     if bias is not None:
-        bias = as_bias(bias)
+        bias = bias.float()
     seed = torch.randint(2**63 - 1, (1,)) if dropout else None
     out, _ = attention(query, key, value, bias, keep, lengths, seed, causal, start, before, after, softcap or 0.0,
                        scaling or 0.0, dropout)

@@ -169,14 +169,6 @@ torch.library.register_fake("attend::attention", lambda query, key, value, *_: _
 torch.library.register_fake("attend::attention_backward", _fake_backward, lib=_library)
 
 
-def as_bias(numbers):
-    """Returns numbers to be added to scores, [..., keys], as the operator needs them: in float32, and 0 at each row's
-    largest. That changes no weight, but where all of a row is -1e9, scores added to it would be lost by rounding."""
-    numbers = numbers.float()
-    largest = numbers.detach().amax(-1, keepdim=True) if numbers.numel() else numbers
-    return numbers - largest.masked_fill(largest.isinf(), 0)
-
-
 # ---- torch.nn.functional.scaled_dot_product_attention
 
 def _check(query, key, value, attn_mask, dropout_p, is_causal):
@@ -279,7 +271,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         mask = attn_mask
     elif attn_mask is not None:
-        bias = as_bias(attn_mask)
+        bias = attn_mask.float()
     seed = torch.randint(2**63 - 1, (1,)) if 0 < dropout_p < 1 else None
     out, _ = attention(query, key, value, bias, mask, None, seed, is_causal, 0, -1, -1, 0.0, scale or 0.0,
                        dropout_p if seed is not None else 0.0)

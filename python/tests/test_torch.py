@@ -81,15 +81,12 @@ def test_a_row_without_keys_is_0_as_in_torch(make):
     assert not scaled_dot_product_attention(*randoms(*SELF), attn_mask=make(mask))[:, :, 3].any()
 
 
-@pytest.mark.parametrize("number", [-1e4, -1e9, torch.finfo(torch.float32).min])
-def test_a_number_added_to_a_whole_row_changes_nothing(number):
-    """In torch scores are lost by rounding there."""
-    leaves = randoms(*SELF, grad=True)
-    results = []
-    for mask in (None, torch.full((37, 37), number)):
-        out = scaled_dot_product_attention(*leaves, attn_mask=mask)
-        results.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*results))
+@pytest.mark.parametrize("number", [-1e4, -1e9, -1e30, torch.finfo(torch.float32).min])
+def test_a_number_added_to_whole_rows_loses_what_it_loses_in_torch(number):
+    """Queries and keys are multiples of 1/4, so scores beside -1e4 are exact; beside the other numbers all are equal."""
+    mask = torch.zeros(37, 37)
+    mask[::2] = number
+    compare(SELF, mask=mask, prepare=lambda x: x - x.detach() + (4 * x.detach()).round() / 4)
 
 
 def test_masks_of_more_dimensions():
