@@ -166,8 +166,9 @@ static void a_part_of_something_else_is_an_error(void **state)
     assert_refused(RESUME "--dims 4 text", 1,
                    "r-2-of-3 is finished, but of --dims 0, not 4; remove it, or name another");
     assert_refused(RESUME "--prompt x text", 1, "of --prompt none, not \"x\"");
-    assert_refused(RESUME "text text", 1, "of arguments [{");
-    assert_refused("echo more >>text; " RESUME "text", 1, "of arguments [{");
+    assert_refused(RESUME "text text", 1, "of arguments none, not {");
+    assert_refused("cp text twin; " RESUME "twin", 1, "\"text\"}, not {");
+    assert_refused("echo more >>text; " RESUME "text", 1, "of arguments {");
     assert_refused("cp in text; $A embed -m bert --format tsv --shard 2/4 --resume -o r-2-of-3 text", 1,
                    "of --shard \"2/3\", not \"2/4\"");
     assert_refused("cp -r bert other; echo >>other/vocab.txt; $A embed -m other --format tsv --shard 2/3 --resume -o "

@@ -204,9 +204,22 @@ int cli_finished_begin(const cli_command *c, int n, char *const *arguments)
 
 /* ---- Comparing ------------------------------------------------------------------- */
 
+/* Narrows two values to what differs: of lists, to the first elements that do; NULL: there is none. */
+static void narrow(const json_t **was, const json_t **is)
+{
+    if (!json_is_array(*was) || !json_is_array(*is))
+        return;
+    size_t i = 0;
+    while (i < json_array_size(*was) && json_equal(json_array_get(*was, i), json_array_get(*is, i)))
+        i++;
+    *was = json_array_get(*was, i);
+    *is = json_array_get(*is, i);
+}
+
 /* Fails because the output was made with another value of a key; NULL: none. */
 static int refuse(const char *key, const json_t *was, const json_t *is)
 {
+    narrow(&was, &is);
     char *a = was ? json_dumps(was, JSON_ENCODE_ANY) : strdup("none"),
          *b = is ? json_dumps(is, JSON_ENCODE_ANY) : strdup("none");
     const int code = cli_fail("%s is finished, but of %s %.200s, not %.200s; remove it, or name another output",
