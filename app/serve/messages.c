@@ -81,14 +81,15 @@ static bool join_parts(conversation *v, int64_t i, const json_t *parts)
 static bool check_keys(conversation *v, int64_t i, const json_t *message)
 {
     const char *key;
-    char what[128];
+    char what[160];
     json_t *value;
     json_object_foreach((json_t *)message, key, value)
     {
         if (json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0) ||
             is_one_of(key, v->form->keys))
             continue;
-        snprintf(what, sizeof what, "\"%.40s\" is not supported: models answer with text alone", key);
+        snprintf(what, sizeof what,
+                 "\"%.40s\" is not supported: a message has role and content, and models answer with text alone", key);
         return refuse(v, i, what);
     }
     return true;
@@ -112,7 +113,7 @@ static bool read_message(conversation *v, int64_t i, const json_t *message)
     if (json_is_string(content)) {
         m->text = json_string_value(content);
         m->bytes = json_string_length(content);
-    } else if (content && !json_is_null(content)) {
+    } else if ((content && !json_is_null(content)) || strcmp(m->role, "assistant")) { /* which may have said nothing */
         return refuse(v, i, "its content is not a text, or a list of parts");
     }
     return true;
