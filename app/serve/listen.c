@@ -85,20 +85,31 @@ static int open_address(const struct addrinfo *a)
     return -1;
 }
 
-int serve_listen(const char *host, int64_t port, serve_listener *out)
+/* Finds the addresses of a host; brackets around an IPv6 address are left out, as URLs have them. */
+static int find_addresses(const char *host, const char *service, struct addrinfo **list)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    const size_t n = strlen(host);
+    const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
+    char *name = strndup(host + bracketed, n - 2 * bracketed);
+    const int failed = name ? getaddrinfo(name, service, &hints, list) : EAI_MEMORY;
+    free(name);
+    return failed ? cli_fail("--host %s: %s", host, gai_strerror(failed)) : CLI_DONE;
+}
+
+int serve_listen(const char *host, int64_t port, serve_listener *out)
+{
     struct addrinfo *list = NULL;
     char service[16];
     *out = (serve_listener){.socket = -1};
-    const int code = find_activated(&out->socket);
+    int code = find_activated(&out->socket);
     out->activated = out->socket >= 0;
     if (code || out->activated)
         return code ? code : describe(out);
     snprintf(service, sizeof service, "%lld", (long long)port);
-    const int failed = getaddrinfo(host, service, &hints, &list);
-    if (failed)
-        return cli_fail("--host %s: %s", host, gai_strerror(failed));
+    code = find_addresses(host, service, &list);
+    if (code)
+        return code;
     out->socket = open_address(list);
     const int why = errno;
     freeaddrinfo(list);

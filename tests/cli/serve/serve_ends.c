@@ -379,6 +379,7 @@ static void wrong_options_are_refused(void **state)
     if (missing)
         skip();
     assert_refused("$A serve -m $D --port 0 --host 0.0.0.0", 2, "--api-key or --api-key-file is needed");
+    assert_refused("$A serve -m $D --port 0 --host '[0.0.0.0]'", 2, "--api-key or --api-key-file is needed");
     assert_refused("$A serve -m $D --port 0 --host 256.0.0.1", 1, "--host 256.0.0.1: ");
     assert_refused("$A serve -m $D --port 0 --alias x", 2, "\"x\" is not NAME=MODEL");
     assert_refused("$A serve -m $D --port 0 --alias x=y", 2, "no model that is served is called \"y\"");
