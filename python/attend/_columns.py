@@ -11,6 +11,8 @@ def _names(frame):
 
 def is_frame(data):
     """Has it named columns? pandas, polars, pyarrow, or a dict of arrays"""
+    if type(data).__name__ == "LazyFrame":  # of polars
+        raise _attend.DtypeError("data: a LazyFrame has no values yet; .collect() makes a frame of it")
     return isinstance(data, dict) or hasattr(data, "columns")
 
 
@@ -22,6 +24,8 @@ def of_frame(frame, user, item, time):
             more = "; time=None keeps the order of rows" if option == "time" else ""
             raise _attend.ArgumentError(f"{option}: the frame has no column {name!r}; it has "
                                         + ", ".join(map(repr, has)) + more)
+        if name is not None and has.count(name) > 1:
+            raise _attend.ArgumentError(f"{option}: the frame has {has.count(name)} columns {name!r}; one is needed")
     names = [name for name in (user, item, time)]
     return (tuple(None if name is None else column(frame[name]) for name in names),
             tuple("" if name is None else f"column {name!r}" for name in names))

@@ -343,6 +343,17 @@ static att_status time_of_number(column *c, int64_t row, double *out)
     return ATT_OK;
 }
 
+/* The time of a datetime.date or datetime.datetime, by its text, so that it is the time that the same text has */
+static att_status time_of_date(column *c, int64_t row, double *out)
+{
+    PyObject *text = PyObject_CallMethod(c->held, "isoformat", NULL);
+    Py_ssize_t bytes;
+    const char *utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &bytes) : NULL;
+    const att_status status = utf8 ? time_of_text(c, row, (att_byte_view){utf8, (size_t)bytes}, out) : ATT_ERR_ARGUMENT;
+    Py_XDECREF(text);
+    return utf8 || PyErr_Occurred() ? status : refuse(c, row, "has an isoformat that is not a text");
+}
+
 static att_status time_of_object(column *c, int64_t row, double *out)
 {
     PyObject *object = object_at(c, row);
@@ -355,11 +366,13 @@ static att_status time_of_object(column *c, int64_t row, double *out)
         const att_status status = object_id(c, row, &text);
         return status == ATT_OK ? time_of_text(c, row, text, out) : status;
     }
+    if (PyObject_HasAttrString(object, "isoformat"))
+        return time_of_date(c, row, out);
     *out = PyFloat_AsDouble(object);
     if (!PyErr_Occurred())
         return ATT_OK;
     PyErr_Clear();
-    return refuse(c, row, "is neither a number nor a text; of datetime.datetime, datetime.timestamp makes numbers");
+    return refuse(c, row, "is neither a number, nor a date, nor a text");
 }
 
 att_status column_time(column *c, int64_t row, double *out)

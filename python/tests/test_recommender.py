@@ -1,5 +1,6 @@
 """Recommender: from frames and arrays of all kinds, with the bits of the tool; lists, vectors and measures."""
 import array
+import datetime
 import math
 import os
 import pickle
@@ -128,6 +129,8 @@ def test_pandas(fitted, tmp_path):
     assert read(numbers) == read(numbers.astype({"user": "category"})) == {int(u[1:]): h for u, h in HISTORIES.items()}
     model = attend.Recommender.fit(frame, out=tmp_path / "m", **OPTIONS)
     assert weights(tmp_path / "m") == open(f"{fitted._path}/model.safetensors", "rb").read()
+    with pytest.raises(ValueError, match=r"^item: the frame has 2 columns 'item'; one is needed$"):
+        read(pandas.concat([frame, frame[["item"]]], axis=1))
     frame.loc[7, "item"] = None
     with pytest.raises(ValueError, match=r"^column 'item'\[7\]: is null$"):
         read(frame)
@@ -153,6 +156,19 @@ def test_polars_and_arrow():
     first = next(i for i, t in enumerate(TIMES) if t > TIMES[9])
     with pytest.raises(ValueError, match=rf"^column 'time'\[{first}\]: is null$"):
         read(nulls)
+    with pytest.raises(TypeError, match=r"^data: a LazyFrame has no values yet; .collect\(\)"):
+        read(frame.lazy())
+
+
+def test_dates_of_datetime():
+    dates = [datetime.datetime.fromtimestamp(t, datetime.timezone.utc) for t in TIMES]
+    east = datetime.timezone(datetime.timedelta(hours=9))
+    assert read(USERS, ITEMS, dates) == HISTORIES
+    assert read(USERS, ITEMS, [date.replace(tzinfo=None) if i % 2 else date.astimezone(east) for i, date in enumerate(dates)]) == HISTORIES
+    days = [datetime.date(2020, 1, 3), datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 0, 0, 0, 5)]
+    assert read(["a"] * 3, ["x", "y", "z"], days) == {"a": ["y", "z", "x"]}
+    with pytest.raises(ValueError, match=r"^times\[1\]: time is \"03:05:00\", not a number"):
+        read(["a"] * 2, ["x"] * 2, [days[0], datetime.time(3, 5)])
 
 
 @pytest.mark.parametrize("message, call", [
