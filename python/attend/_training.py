@@ -1,6 +1,7 @@
 """What all trainings have: options, the loop, checkpoints. train.py has those that one uses."""
 import json
 import math
+import numbers
 import os
 import time
 
@@ -35,9 +36,9 @@ class Training:
             raise _attend.ArgumentError("patience: needs a validation, for which there are no data")
         if options.get("steps") and options.get("epochs"):
             raise _attend.ArgumentError("steps does not go with epochs: both state where the training ends")
-        minutes = self._o["minutes"]
-        if not isinstance(minutes, (int, float)) or not 0 <= minutes <= 1e6:
-            raise _attend.ArgumentError(f"minutes: {minutes!r}, must be a number from 0 to 1000000")
+        for name, most in (("steps", 2**53), ("epochs", 1000000), ("minutes", 1000000), ("rate", 1000000)):
+            if not isinstance(self._o[name], numbers.Real) or not 0 <= self._o[name] <= most:
+                raise _attend.ArgumentError(f"{name}: {self._o[name]!r}, must be a number from 0 to {most}")
         self._half = self._o["dtype"] == "float16"
         schedule = self._plan()
         common = {name: self._o[name] for name in ("beta2", "clip", "accumulate", "shards", "seed", "compute")}

@@ -75,6 +75,8 @@ def _json(value):
 
 def _message(message):
     """(role, content, the other fields as JSON); a content that is not a str, such as None, is one of these"""
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise _attend.ArgumentError(f"messages: each is a dict with a role and a content, not {message!r}")
     role, content = message["role"], message.get("content", "")
     more = {k: v for k, v in message.items() if k not in ("role", "content")}
     if not isinstance(content, str):

@@ -174,10 +174,15 @@ class _Rows(Training):
     def _read_rows(self, own):
         """Sets _data, _batches and the loss, as the rows have scores, labels or neither. Returns the number of classes"""
         rows, self._rows = self._rows, None
-        columns = len(rows[0]) if rows else 0
+        if not rows:
+            raise _attend.ArgumentError("rows: there are none")
+        columns = len(rows[0])
         for i, row in enumerate(rows):
             if len(row) != columns:
                 raise _attend.ShapeError(f"rows[{i}]: has {len(row)} texts, but rows[0] has {columns}")
+            for k, text in enumerate(row):
+                if not isinstance(text, str):
+                    raise _attend.DtypeError(f"rows[{i}][{k}]: a str is needed, not {type(text).__name__}")
         scores, labels = (None if own[name] is None else tuple(own[name]) for name in ("scores", "labels"))
         own["loss"] = own["loss"] or self._losses[0 if scores else 1 if labels else 2]
         names, labels = _number_labels(labels)

@@ -226,6 +226,9 @@ def test_tools_reach_the_chat_template(tmp_path):
                 {"role": "tool", "content": "d"}]
     want = model.generate("efgabcd", 5, temperature=0)
     assert model.chat(messages, 5, tools=[{"name": "e"}], documents=[{"text": "f"}], template_variables={"x": "g"}, temperature=0) == want
+    for message in {"content": "ab"}, "ab":
+        with pytest.raises(attend.Error, match="^messages: each is a dict with a role"):
+            model.chat([message])
     assert model.chat("ab", 5, temperature=0) == model.generate("ab", 5, temperature=0)
 
 

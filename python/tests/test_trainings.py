@@ -332,6 +332,10 @@ def test_a_model_goes_on_with_new_items(tmp_path):
     ("text_model: the sentence model", lambda f: attend.train.Recommendation(f, FRAME, time=None, item_texts=TITLES)),
     ("item_texts: no item of the log has a text; the first id is 'x', and one of the log 'i", lambda f: attend.train.Recommendation(
         f, FRAME, time=None, item_texts={"x": "sea"}, text_model=GOLDEN / "tiny_sentence")),
+    ("rate: nan, must be a number", lambda f: attend.train.Recommendation(f, FRAME, time=None, rate=float("nan"))),
+    ("epochs: '2', must be a number", lambda f: attend.train.Recommendation(f, FRAME, time=None, epochs="2")),
+    ("rows: there are none", lambda f: attend.train.Sentences(f, [], model=GOLDEN / "tiny_sentence")),
+    (r"rows\[1\]\[0\]: a str is needed, not NoneType", lambda f: attend.train.Sentences(f, [("a", "b"), (None, "c")], model=GOLDEN / "tiny_sentence")),
     ("minutes: -1, must be", lambda f: attend.train.Recommendation(f, FRAME, time=None, minutes=-1)),
     ("valid: 1 rows", lambda f: attend.train.Sentences(f, PAIRS, model=GOLDEN / "tiny_sentence", valid=(PAIRS[:1], []))),
 ])
