@@ -1,6 +1,7 @@
 #include "embed_work.h"
 
 #include "count.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,18 +115,28 @@ static const serve_work work = {.name = "embed", .fits = fits, .run = run};
 
 /* ---- what a request gives ---- */
 
-static bool find_prompt(serve_call *c, const serve_model *m, const serve_embedding *e, const char **prompt)
+bool serve_find_prompt(serve_call *c, const serve_model *m, const char *name, const char **prompt)
 {
     const att_sentence *s = att_any_model_as(m->opened, ATT_SUBJECT_SENTENCE);
+    if (!att_sentence_prompt(s, name, prompt))
+        return true;
+    char known[256];
+    size_t n = 0;
+    const char *one;
+    for (int64_t i = 0; n < sizeof known && att_sentence_prompt_at(s, i, &one); i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s\"%s\"", i ? ", " : "", one);
+    serve_refuse(c, 400, "prompt_name", "prompt_name: %s has no prompt \"%.60s\"; there are: %s", m->id, name, known);
+    return false;
+}
+
+static bool find_prompt(serve_call *c, const serve_model *m, const serve_embedding *e, const char **prompt)
+{
     if (e->input->ids && e->prompt_name.text) {
         serve_refuse(c, 400, "prompt_name", "token ids have no prompt: leave out prompt_name, or send texts");
         return false;
     }
     *prompt = "";
-    if (e->input->ids || !att_sentence_prompt(s, e->prompt_name.text, prompt))
-        return true;
-    serve_refuse(c, 400, "prompt_name", "%s", att_error(c->shared->models.ctx));
-    return false;
+    return e->input->ids || serve_find_prompt(c, m, e->prompt_name.text, prompt);
 }
 
 /* Checks the ids of texts that are given as such. */

@@ -20,4 +20,8 @@ typedef struct serve_embedding {
 bool serve_embed(serve_call *c, serve_model *m, serve_embedding *e);
 void serve_embedding_free(serve_embedding *e);
 
+/* Finds a prompt of a sentence model by its name; NULL: its default prompt. Returns false if the request was refused.
+ */
+bool serve_find_prompt(serve_call *c, const serve_model *m, const char *name, const char **prompt);
+
 #endif

@@ -1,4 +1,5 @@
 /* Routes of tokens, as TEI's: of the tokenizer of any model. */
+#include "embed_work.h"
 #include "routes.h"
 
 #include <stdlib.h>
@@ -81,10 +82,8 @@ static bool find_prompt(serve_call *c, const serve_model *m, serve_text name, co
     if (m->subject != ATT_SUBJECT_SENTENCE)
         serve_refuse(c, 400, "prompt_name", "prompt_name: %s is a %s, which has no prompts", m->id,
                      att_subject_name(m->subject));
-    else if (att_sentence_prompt(att_any_model_as(m->opened, m->subject), name.text, prompt))
-        serve_refuse(c, 400, "prompt_name", "%s", att_error(c->shared->models.ctx));
     else
-        return true;
+        return serve_find_prompt(c, m, name.text, prompt);
     return false;
 }
 
