@@ -25,7 +25,7 @@ class Generator(Model):
     def generate(self, prompts, max_new_tokens=256, **options):
         """Continues a str, or each str of a sequence, which are computed side by side: a Generated, or a list of them.
         options: temperature (0: the most probable token), top_k, top_p, repetition_penalty, seed, stop (texts), lookup;
-        what is not given is as in the model's generation_config.json."""
+        what is not given is as in the model's generation_config.json. max_new_tokens=0: as many as it has positions for."""
         single = isinstance(prompts, str)
         prompts = [prompts] if single else list(prompts)
         session, ended = self._session(prompts), 0
