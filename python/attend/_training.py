@@ -11,6 +11,10 @@ from attend import _attend
 COMMON = {"steps": 0, "epochs": 0, "minutes": 0, "patience": 0, "rate": 1e-3, "schedule": "constant", "warmup": 0, "beta2": 0.999,
           "decay": 0.0, "clip": 0.0, "freeze": (), "accumulate": 1, "shards": 0, "validate_every": 0, "save_every": 0, "average": 0,
           "keep": 1, "dtype": "float32", "compute": "float32", "seed": 1}
+# Types of those that are numbers here, and the least and the most that each may be; the library checks the others
+RANGES = {**dict.fromkeys(("epochs", "minutes", "rate"), (numbers.Real, 0, 1000000)), "warmup": (numbers.Real, 0, 2**53),
+          **dict.fromkeys(("steps", "patience", "validate_every", "save_every", "average", "keep"), (numbers.Integral, 0, 2**53)),
+          "accumulate": (numbers.Integral, 1, 2**53)}
 
 
 class Training:
@@ -36,9 +40,10 @@ class Training:
             raise _attend.ArgumentError("patience: needs a validation, for which there are no data")
         if options.get("steps") and options.get("epochs"):
             raise _attend.ArgumentError("steps does not go with epochs: both state where the training ends")
-        for name, most in (("steps", 2**53), ("epochs", 1000000), ("minutes", 1000000), ("rate", 1000000)):
-            if not isinstance(self._o[name], numbers.Real) or not 0 <= self._o[name] <= most:
-                raise _attend.ArgumentError(f"{name}: {self._o[name]!r}, must be a number from 0 to {most}")
+        for name, (kind, least, most) in RANGES.items():
+            if not isinstance(self._o[name], kind) or not least <= self._o[name] <= most:
+                whole = "whole " if kind is numbers.Integral else ""
+                raise _attend.ArgumentError(f"{name}: {self._o[name]!r}, must be a {whole}number from {least} to {most}")
         self._half = self._o["dtype"] == "float16"
         schedule = self._plan()
         common = {name: self._o[name] for name in ("beta2", "clip", "accumulate", "shards", "seed", "compute")}

@@ -333,6 +333,10 @@ def test_a_model_goes_on_with_new_items(tmp_path):
     ("item_texts: no item of the log has a text; the first id is 'x', and one of the log 'i", lambda f: attend.train.Recommendation(
         f, FRAME, time=None, item_texts={"x": "sea"}, text_model=GOLDEN / "tiny_sentence")),
     ("rate: nan, must be a number", lambda f: attend.train.Recommendation(f, FRAME, time=None, rate=float("nan"))),
+    ("steps: 2.5, must be a whole number", lambda f: attend.train.Recommendation(f, FRAME, time=None, steps=2.5)),
+    ("accumulate: 0, must be a whole number from 1", lambda f: attend.train.Recommendation(f, FRAME, time=None, accumulate=0)),
+    ("save_every: -1, must be a whole number", lambda f: attend.train.Recommendation(f, FRAME, time=None, save_every=-1)),
+    ("warmup: nan, must be a number", lambda f: attend.train.Recommendation(f, FRAME, time=None, warmup=float("nan"))),
     ("epochs: '2', must be a number", lambda f: attend.train.Recommendation(f, FRAME, time=None, epochs="2")),
     ("rows: there are none", lambda f: attend.train.Sentences(f, [], model=GOLDEN / "tiny_sentence")),
     (r"rows\[1\]\[0\]: a str is needed, not NoneType", lambda f: attend.train.Sentences(f, [("a", "b"), (None, "c")], model=GOLDEN / "tiny_sentence")),
