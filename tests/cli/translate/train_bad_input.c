@@ -51,14 +51,14 @@ static void files_without_a_pair_are_refused(void **state)
     assert_refused("cp train.de file; " TRAIN FILES "-o file", 1, "file is a file, not a folder");
 }
 
-/* The numbers of a learning rate as high as can be asked for soon leave the range of floats. What is left is the
- * checkpoint before, from which the same happens again. */
+/* With a learning rate and a decay as high as can be asked for, weights are multiplied by -9 at each step, and soon
+ * leave the range of floats. What is left is the checkpoint before, from which the same happens again. */
 static void numbers_that_are_not_finite_end_a_training_and_leave_its_checkpoints(void **state)
 {
     (void)state;
     char first[512];
     assert_refused(TRAIN FILES "--rate 1000 -o steep", 2, "--rate: \"1000\" is not a number greater than 0, up to 10");
-    const char *line = TRAIN FILES "--rate 10 --warmup 0 --clip 0 --save-every 1 --steps 1000 -o steep ";
+    const char *line = TRAIN FILES "--rate 10 --decay 1 --warmup 0 --save-every 1 --steps 1000 -o steep ";
     assert_int_equal(tool(line), 1);
     assert_has(tool_err, " is not taken: its ");
     const char *from = strstr(tool_err, "attend: step ");
