@@ -21,8 +21,8 @@ import pyarrow.parquet
 
 WORDS = "the a cat dog house sea old red small sleeps buys near under man woman with water metal wind sentence".split()
 
-SETTINGS = {"spark.executorEnv.ATTEND_THREADS": "1", "spark.ui.enabled": "false", "spark.log.level": "ERROR",
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "1000"}
+SETTINGS = {"spark.executorEnv.ATTEND_THREADS": "1", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "ERROR", "spark.sql.execution.arrow.maxRecordsPerBatch": "1000"}
 # Of the process of a row, with Spark's types
 FACTS = {"pid": "long", "before": "double", "after": "double", "peak": "double", "start": "double"}
 
