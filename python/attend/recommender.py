@@ -59,8 +59,8 @@ def _train(data, items, times, out, callback, **options):
 
 
 # Of a training on all actions: what it holds out, and where it ends
-_ON_ALL = {"split": "none", "min_actions": 0, "valid_share": 0.0, "test_share": 0.0, "valid_from": 0.0, "test_from": 0.0, "steps": 0,
-           "minutes": 0, "patience": 0}
+_ON_ALL = {"split": "none", "min_actions": 0, "held_out_users": 0, "valid_share": 0.0, "test_share": 0.0, "valid_from": 0.0,
+           "test_from": 0.0, "steps": 0, "minutes": 0, "patience": 0}
 
 
 def _train_twice(data, items, times, out, callback, **options):
