@@ -54,6 +54,18 @@ SHARED vf softmax_rescale(vf max, vf origin)
     return v_exp2(v_select(softmax_is_large(origin), softmax_log2(v_sub(max, origin)), usual));
 }
 
+/* Returns whether the maximum of a column in use is large. The others have no defined scores. */
+SHARED bool softmax_any_large(const att_softmax_step *t)
+{
+    vf largest = v_set(0);
+    for (int i = 0; i < t->columns; i += ATT_LANES) {
+        const int left = t->columns - i;
+        const vm used = v_first(left < ATT_LANES ? left : ATT_LANES);
+        largest = v_max(largest, v_select(used, v_abs(softmax_origin(v_load(t->max + i))), v_set(0)));
+    }
+    return v_top(largest) > ATT_LARGE_SCORE;
+}
+
 /* Replaces the scores of columns of vector v whose maximum is large by (scale s - maximum) / scale, and returns the
  * base of all its columns. */
 SHARED vf softmax_shift(const att_softmax_step *t, int v, vf origin)
@@ -79,19 +91,18 @@ ATT_INLINE softmax_state softmax_begin(const int vectors, const att_softmax_step
 {
     float *const max = t->max, *const rescale = t->rescale;
     softmax_state w = {.log2e = v_set((float)ATT_LOG2_E * t->scale), .flushed = v_flush_begin()};
-    vf top[ATT_PANEL_VECTORS], largest = v_set(0);
+    vf top[ATT_PANEL_VECTORS];
     column_max(vectors, t->n_ranges, t->range, t->s, top);
     ATT_UNROLL (v, vectors) {
         const vf before = v_load(max + v * ATT_LANES);
         top[v] = v_max(v_mul(top[v], v_set(t->scale)), before);
         const vf origin = softmax_origin(top[v]);
-        largest = v_max(largest, v_abs(origin));
         v_store(rescale + v * ATT_LANES, softmax_rescale(before, origin));
         v_store(max + v * ATT_LANES, top[v]);
         w.base[v] = softmax_log2(origin);
         w.total[v] = v_set(0);
     }
-    if (v_top(largest) > ATT_LARGE_SCORE)
+    if (softmax_any_large(t))
         ATT_UNROLL (v, vectors)
             w.base[v] = softmax_shift(t, v, softmax_origin(top[v]));
     return w;
