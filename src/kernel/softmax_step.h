@@ -68,7 +68,7 @@ SHARED bool softmax_any_large(const att_softmax_step *t)
 
 /* Replaces the scores of columns of vector v whose maximum is large by (scale s - maximum) / scale, and returns the
  * base of all its columns. */
-SHARED vf softmax_shift(const att_softmax_step *t, int v, vf origin)
+__attribute__((cold)) SHARED vf softmax_shift(const att_softmax_step *t, int v, vf origin)
 {
     const vm large = softmax_is_large(origin);
     const vf scale = v_set(t->scale), less = v_sub(v_set(0), origin);
