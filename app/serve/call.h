@@ -91,7 +91,7 @@ extern const char serve_memory_sentence[]; /* that it answers with */
 bool serve_call_add(serve_call *c, serve_job *job);
 /* Waits for the end of a job that was added, as serve_call_run does. */
 bool serve_call_wait(serve_call *c, serve_job *job);
-/* Returns when the time of a request is over, by http_now. */
+/* Returns when the time of a request is over, by cli_seconds. */
 double serve_call_deadline(const serve_call *c);
 /* Returns whether a request has a key, in a header or as the value of a field (text NULL: none), or needs none. */
 bool serve_call_has_key(const serve_call *c, serve_text key);

@@ -3,6 +3,7 @@
 #include "generate_work.h"
 
 #include "cli/base/grow.h"
+#include "cli/base/progress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -245,14 +246,14 @@ static att_status run(const serve_batch *b)
     }
     join(s, b);
     const bool prompts = reads_prompts(b);
-    const double begun = http_now();
+    const double begun = cli_seconds();
     e = att_generation_step(s->s, &active);
     if (e) {
         fail_all(s, b, e);
         return ATT_OK;
     }
     if (prompts)
-        fit_part(s, b, http_now() - begun);
+        fit_part(s, b, cli_seconds() - begun);
     count(s, b);
     collect(s, b);
     return ATT_OK;

@@ -1,5 +1,7 @@
 #include "http.h"
 
+#include "cli/base/progress.h"
+
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
@@ -11,7 +13,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -22,13 +23,6 @@ enum {
     FIRST_ROOM = 4096,
     STREAM_BYTES = 16 << 10 /* of a body that is made while it is sent: of one chunk */
 };
-
-double http_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- connections ---- */
 
@@ -54,7 +48,7 @@ static void set_phase(http_server *h, connection *c, connection_phase phase)
 {
     pthread_mutex_lock(&h->lock);
     c->phase = phase;
-    c->since = http_now();
+    c->since = cli_seconds();
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -68,7 +62,7 @@ static void notify_connection(void *user, struct MHD_Connection *m, void **conte
         if (!c)
             return; /* its requests are refused */
         *c = (connection){.socket = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-                          .since = http_now()};
+                          .since = cli_seconds()};
         pthread_mutex_lock(&h->lock);
         c->next = h->connections;
         if (c->next)
@@ -105,7 +99,7 @@ static void end_slow(const connection *c)
 
 void http_watch(http_server *h)
 {
-    const double now = http_now();
+    const double now = cli_seconds();
     pthread_mutex_lock(&h->lock);
     for (connection *c = h->connections; c; c = c->next) {
         const bool slow = c->phase == READING && now - c->since > h->o.request_time,
@@ -315,7 +309,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *m, const char *
         x->request.connection = m;
         x->request.is_1_0 = !strcmp(version, "HTTP/1.0");
         x->request.socket = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        x->request.began = http_now();
+        x->request.began = cli_seconds();
         x->request.type = http_header(&x->request, "Content-Type");
         return begin(h, m, x);
     }
@@ -344,7 +338,7 @@ static void *see_first_line(void *user, const char *url, struct MHD_Connection *
     pthread_mutex_lock(&h->lock);
     if (c && c->phase == IDLE) {
         c->phase = READING;
-        c->since = http_now();
+        c->since = cli_seconds();
     }
     pthread_mutex_unlock(&h->lock);
     atomic_fetch_add(&h->active, 1);

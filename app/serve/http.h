@@ -9,9 +9,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Seconds of a clock that is never set. */
-double http_now(void);
-
 typedef struct http_request {
     const char *method, *path; /* the path without what follows a "?" */
     const char *type;          /* "Content-Type"; or NULL */
@@ -19,7 +16,7 @@ typedef struct http_request {
     size_t bytes;
     int socket;
     bool is_1_0;  /* HTTP/1.0, whose clients know no answers of status 100 */
-    double began; /* when its headers had arrived, by http_now */
+    double began; /* when its headers had arrived, by cli_seconds */
     void *connection;
 } http_request;
 

@@ -1,6 +1,8 @@
 /* Texts as Ollama's answers: an object, or a stream of lines of JSON. */
 #include "text_answer.h"
 
+#include "cli/base/progress.h"
+
 #include <time.h>
 
 void serve_ollama_time(cli_json *j, const char *key, int64_t seconds)
@@ -42,7 +44,7 @@ static void write_done(cli_json *j, const serve_text_answer *a)
     const int64_t tokens = serve_text_answer_tokens(a, &cached);
     cli_json_bool(j, "done", true);
     cli_json_string(j, "done_reason", serve_end_reason(g->choice[0].end));
-    cli_json_integer(j, "total_duration", (int64_t)(1e9 * (http_now() - g->job.added)));
+    cli_json_integer(j, "total_duration", (int64_t)(1e9 * (cli_seconds() - g->job.added)));
     cli_json_integer(j, "load_duration", 0);
     cli_json_integer(j, "prompt_eval_count", g->cost);
     cli_json_integer(j, "eval_count", tokens);

@@ -4,6 +4,8 @@
 #include "routes.h"
 #include "text_run.h"
 
+#include "cli/base/progress.h"
+
 #include <stdlib.h>
 #include <time.h>
 
@@ -209,7 +211,7 @@ static const serve_field embed_table[] = {
 static void run_embed(serve_call *c, void *fields)
 {
     const embed_fields *f = fields;
-    const double begun = http_now();
+    const double begun = cli_seconds();
     serve_embedding e = {.input = &f->input, .input_name = "input", .dims = f->dimensions, .refuse_long = !f->truncate};
     serve_model *m = serve_call_model(c, f->model, ATT_SUBJECT_SENTENCE);
     if (m && serve_embed(c, m, &e)) {
@@ -217,7 +219,7 @@ static void run_embed(serve_call *c, void *fields)
         cli_json_object(&j, NULL);
         cli_json_string(&j, "model", m->id);
         cli_json_matrix(&j, "embeddings", e.vectors, f->input.n, e.width);
-        cli_json_integer(&j, "total_duration", (int64_t)(1e9 * (http_now() - begun)));
+        cli_json_integer(&j, "total_duration", (int64_t)(1e9 * (cli_seconds() - begun)));
         cli_json_integer(&j, "load_duration", 0);
         cli_json_integer(&j, "prompt_eval_count", e.tokens);
         serve_answer_close(c, &j);

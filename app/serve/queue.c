@@ -3,6 +3,7 @@
 #include "http.h"
 
 #include "cli/base/grow.h"
+#include "cli/base/progress.h"
 
 #include <math.h>
 #include <poll.h>
@@ -108,7 +109,7 @@ static bool add_item(serve_queue *q, serve_job *j, int64_t room)
     if (j->next == j->n || q->n == ITEMS || (q->n > 0 && q->taken + j->cost[j->next] > room))
         return false;
     if (j->next == 0)
-        j->waited = http_now() - j->added;
+        j->waited = cli_seconds() - j->added;
     q->taken += j->cost[j->next];
     q->job[q->n] = j;
     q->item[q->n++] = j->next++;
@@ -123,7 +124,7 @@ static void choose_staying(serve_queue *q)
     for (serve_job *j = first; j && q->n < ITEMS; j = j->following)
         if (fit(first, j)) {
             if (j->next == 0)
-                j->waited = http_now() - j->added;
+                j->waited = cli_seconds() - j->added;
             j->next = j->running = 1;
             q->job[q->n] = j;
             q->item[q->n++] = 0;
@@ -278,9 +279,9 @@ static void *loop(void *user)
             continue;
         choose(q);
         pthread_mutex_unlock(&q->lock);
-        const double begun = http_now();
+        const double begun = cli_seconds();
         compute(q);
-        const double seconds = http_now() - begun;
+        const double seconds = cli_seconds() - begun;
         const serve_batch b = {.model = q->job[0]->model, .ctx = q->o.ctx, .n = q->n, .job = q->job, .item = q->item};
         q->o.step(q->o.user, &b, q->taken, seconds);
         pthread_mutex_lock(&q->lock);
@@ -353,7 +354,7 @@ void serve_queue_add(serve_queue *q, serve_job *j)
     pthread_condattr_destroy(&monotonic);
     for (int64_t i = 0; i < j->n; i++)
         j->tokens += j->cost[i];
-    j->added = http_now();
+    j->added = cli_seconds();
     pthread_mutex_lock(&q->lock);
     append(q, j);
     q->tokens += j->tokens;

@@ -89,7 +89,7 @@ void serve_queue_free(serve_queue *q);
 bool serve_queue_has_room(serve_queue *q, int64_t tokens, int64_t *seconds);
 /* Adds a job, whose end must be waited for. */
 void serve_queue_add(serve_queue *q, serve_job *job);
-/* Waits for a job's end, at most until `deadline`, of http_now; 0 ends it after the running step. */
+/* Waits for a job's end, at most until `deadline`, of cli_seconds; 0 ends it after the running step. */
 serve_end serve_queue_wait(serve_queue *q, serve_job *job, double deadline);
 /* Notes that a job's answer is being sent, into which nothing may be written to find out whether its client has gone.
  */

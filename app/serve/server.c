@@ -6,6 +6,7 @@
 #include "metrics.h"
 #include "routes.h"
 
+#include "cli/base/progress.h"
 #include "cli/base/signals.h"
 
 #include <malloc.h>
@@ -180,7 +181,7 @@ static void log_answer(void *user, const http_request *r, const http_answer *a)
     const server *s = user;
     const serve_route *other, *route = serve_route_find(r->method, r->path, &other);
     const char *path = route ? route->path : "-";
-    const double seconds = http_now() - r->began;
+    const double seconds = cli_seconds() - r->began;
     char now[32];
     time_t t = time(NULL);
     struct tm parts;
@@ -246,8 +247,8 @@ static void wait_for_signal(int milliseconds, const sigset_t *mask)
 /* Waits until all requests are answered, or at most this long. */
 static void wait_for_answers(server *s, int64_t seconds, const sigset_t *mask)
 {
-    const double until = http_now() + (double)seconds;
-    while (http_active(s->shared.http) > 0 && http_now() < until) {
+    const double until = cli_seconds() + (double)seconds;
+    while (http_active(s->shared.http) > 0 && cli_seconds() < until) {
         wait_for_signal(10, mask);
         http_watch(s->shared.http);
     }

@@ -4,6 +4,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/generation.h"
 
+#include "cli/base/progress.h"
 #include "serve/generate_work.h"
 
 #include <limits.h>
@@ -22,7 +23,7 @@ bool http_has_left(int socket, short events, bool *probed)
     return false;
 }
 
-double http_now(void)
+double cli_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -106,7 +107,7 @@ static int end_trial(trial *t)
 {
     int failed = 0;
     for (int i = 0; i < t->n; i++) {
-        const serve_end end = serve_queue_wait(t->queue, &t->g[i]->job, http_now() + 60);
+        const serve_end end = serve_queue_wait(t->queue, &t->g[i]->job, cli_seconds() + 60);
         const serve_choice *c = t->g[i]->choice;
         if (end == SERVE_FAILED)
             failed++;
@@ -208,7 +209,7 @@ static void short_jobs_come_next_and_alone(void **state)
         add_job(&t, &m, i, i);
     pthread_mutex_unlock(&t.gate);
     for (int i = SHORT; i >= 0; i--)
-        assert_int_equal(serve_queue_wait(t.queue, &t.job[i], http_now() + 60), SERVE_DONE);
+        assert_int_equal(serve_queue_wait(t.queue, &t.job[i], cli_seconds() + 60), SERVE_DONE);
     serve_queue_stop(t.queue);
     serve_queue_free(t.queue);
     pthread_mutex_destroy(&t.gate);
