@@ -1,6 +1,7 @@
 /* Digests of files, which tell by content whether two are the same. They do not protect against somebody who forges
- * one, as SHA-256 in cli/fetch/hash.h does. That reads 135 MB/s and these 4,300: each part of a run that --resume
- * continues digests the model first, and 0.7 s for the 91 MB of all-MiniLM-L6-v2 are the time of hundreds of texts. */
+ * one, as SHA-256 in cli/fetch/hash.h does. SHA-256 reads 135 MB a second, this digest 4,300. Each part of a run
+ * that --resume continues digests the model first: of the 91 MB of all-MiniLM-L6-v2, SHA-256 would need 0.7 s, the
+ * time of hundreds of texts. */
 #ifndef CLI_BASE_DIGEST_H
 #define CLI_BASE_DIGEST_H
 

@@ -28,8 +28,8 @@ void info_list_begin(void);
 void info_object_begin(void);
 /* Ends a list or an object. */
 void info_list_end(void);
-/* Adds a name to a list. *more, a bool: whether another one precedes it; becomes true. */
-void info_name(void *more, const char *name);
+/* Adds a name to a list. *precedes, a bool: whether another one precedes it; becomes true. */
+void info_name(void *precedes, const char *name);
 /* Adds a number of bytes to an object: "title 7.4 MB". precedes as of info_name. */
 void info_bytes(bool *precedes, const char *key, const char *title, int64_t bytes);
 /* Prints facts [n], whose values are single ones. */
